@@ -8,6 +8,7 @@ kubectl where they are on the PATH; what large packages cost; and what the servi
     python -m benchmarks --case service         lists and updates on SQLite and PostgreSQL
     python -m benchmarks --lab DIR              on a lab with a real API server, five runs each
     python -m benchmarks --lab DIR --case 500/50 --case 1000/100
+    python -m benchmarks --lab DIR --latency 0.1
     python -m benchmarks --kubeconfig ~/.kube/config --images nginx:1.27-alpine nginx:1.28-alpine
     python -m benchmarks --json out.json --svg out.svg
 
@@ -21,6 +22,7 @@ import compileall
 import os
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -29,6 +31,7 @@ from rich.table import Table
 from benchmarks import cnf, lab, packages, report, service, updates
 from benchmarks.clusters import embedded_target, real
 from benchmarks.figures import Row
+from benchmarks.slow_link import slow_link
 
 PACKAGES = "large packages"
 """The name of the cases without a cluster."""
@@ -51,9 +54,9 @@ def arguments() -> argparse.ArgumentParser:
     add("--slow", type=float, default=1.0, metavar="SECONDS",
         help="how long a container of the embedded cluster takes until it is ready "
         "(default: %(default)s)")  # fmt: skip
-    add("--latency", type=float, default=0.1, metavar="SECONDS",
-        help="how long a request of an update to the embedded cluster is on its way "
-        "(default: %(default)s)")  # fmt: skip
+    add("--latency", type=float, metavar="SECONDS",
+        help="how long a request of an update is on its way (default: 0.1; on a lab: 0)"
+    )  # fmt: skip
     add("--kubeconfig", metavar="FILE", help="a real cluster, instead of the embedded one")
     add("--context", metavar="NAME", help="of the kubeconfig")
     add("--images", nargs=2, metavar=("OLD", "NEW"), default=("app:1", "app:2"),
@@ -100,7 +103,8 @@ def main() -> None:
         rows += service.rows(runs, images, target, small=given.small, cases=others)
         if chosen and target is None:
             folder = Path(stack.enter_context(TemporaryDirectory()))
-            target = stack.enter_context(embedded_target(folder, given.slow, given.latency))
+            latency = 0.1 if given.latency is None else given.latency
+            target = stack.enter_context(embedded_target(folder, given.slow, latency))
         for case in chosen:
             assert target is not None
             print(f"{case.name}: {case.size:,} ...", flush=True)
@@ -123,7 +127,12 @@ def measure_lab(given: argparse.Namespace, images: cnf.Images) -> list[Row]:
         print("\n".join(case.name for case in chosen))
         return []
     rows: list[Row] = []
-    with real(str(kubeconfig), given.context, lab.AuditLog.of(kubeconfig)) as target:
+    with (
+        TemporaryDirectory() as folder,
+        real(str(kubeconfig), given.context, lab.AuditLog.of(kubeconfig)) as near,
+        slow_link(kubeconfig, given.latency or 0.0, Path(folder)) as link,
+    ):
+        target = replace(near, kubeconfig=str(link)) if given.latency else near
         for case in chosen:
             print(f"{case.name} ...", flush=True)
             rows += updates.compare(case, target, given.runs or 5, None)

@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     )
     from container_update.model.scripts import ScriptStep
     from container_update.planning.strategy import Strategy
+    from container_update.reports.described import describe
     from container_update.workloads.kind import WorkloadKind
 
     __version__: str
@@ -117,6 +118,7 @@ __all__ = [
     "apply_plan",
     "change_package",
     "connect",
+    "describe",
     "events",
     "freeze",
     "heal",
@@ -169,6 +171,7 @@ _MODULES = {
     "UpdateRequest": "model.requests",
     "WorkloadKind": "workloads.kind",
     "connect": "cluster.client",
+    "describe": "reports.described",
     "events": "engine.goals.events",
     "history": "engine.goals.go_back",
     "freeze": "engine.freezing",

@@ -19,6 +19,8 @@ def main() -> int:
     except KeyboardInterrupt:
         sys.stderr.write("container-update: interrupted\n")
         return 130
+    finally:
+        gc.freeze()  # Python's end would look through all that ends with the process anyway
 
 
 if __name__ == "__main__":

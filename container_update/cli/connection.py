@@ -4,20 +4,20 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from container_update.cli.arguments import option_arguments
 from container_update.cli.arguments.parser import hide
-from container_update.cli.reports.lines import Header
-from container_update.cli.terminal import output
+from container_update.cli.terminal import advice, output
+from container_update.model.errors import PackageError
+from container_update.reports.lines import Header
 
-PACKAGE = (
-    "a CSAR, a YAML file, a folder, a kustomization, a Helm chart, a URL, oci://HOST/NAME:TAG; \
-- is standard input"
-)
+PACKAGE = "a folder, YAML file, CSAR, kustomization, chart, URL, oci://HOST/NAME:TAG, or - for \
+standard input"
 """What an argument for a package may be."""
 _ADDRESSED_BY = ("kubeconfig", "context", "namespace", "instance_id")
 """The arguments that a command to be typed next needs too."""
@@ -35,9 +35,9 @@ def add_package_arguments(
     :param recorded: a record may stand for the old one.
     """
     add = command.add_argument
-    or_plan = ", or a file of 'plan --out'" if saved else ""
+    or_plan = "; or a file of 'plan --out'" if saved else ""
     add("old", metavar="OLD", help=f"the current package: {PACKAGE}{or_plan}")
-    record = "; without OLD the instance's record says what it runs from"
+    record = "; OLD defaults to what the record says"
     if recorded:
         command.usage = f"{command.prog} [OPTION ...] [OLD] NEW"  # a single one is the new one
     add("new", metavar="NEW", nargs="?" if recorded else None,
@@ -59,15 +59,15 @@ def add_cluster_arguments(
     """
     add = command.add_argument
     add("--kubeconfig", metavar="FILE",
-        help="the kubeconfig file (default: $KUBECONFIG, ~/.kube/config, or the pod's)"
+        help="default: $KUBECONFIG, ~/.kube/config, or the pod's"
     )  # fmt: skip
     add("--context", metavar="NAME",
-        help="the context in the kubeconfig file (default: its current context)")  # fmt: skip
+        help="of the kubeconfig (default: its current context)")  # fmt: skip
     add("-n", "--namespace", metavar="NAME",
-        help="where objects go that name none (default: that of the context or the pod)"
+        help="default: the one that all manifests name, or that of the context or the pod"
     )  # fmt: skip
     add("--instance-id", metavar="ID",
-        help="the VNF instance ('': the one without an id); others are never changed")  # fmt: skip
+        help="the VNF instance ('': the one without an id)")  # fmt: skip
     command.set_defaults(family="", addressed_by=_ADDRESSED_BY)
     add_output(command, formats)
     option_arguments.add_arguments(command, used=used)
@@ -88,7 +88,7 @@ def add_uninstalled(command: argparse.ArgumentParser) -> None:
 def add_output(command: argparse.ArgumentParser, formats: Sequence[str]) -> None:
     """Add the option for the format of the output."""
     command.add_argument("-o", "--output", metavar="FORMAT", choices=formats, default=output.TEXT,
-        help=f"the format: {', '.join(formats)} (default: %(default)s)")  # fmt: skip
+        help=f"{', '.join(formats)} (default: %(default)s)")  # fmt: skip
 
 
 def expect_packages(parsed: argparse.Namespace) -> None:
@@ -108,13 +108,47 @@ def expect_packages(parsed: argparse.Namespace) -> None:
 def connected_cluster(parsed: argparse.Namespace) -> KubernetesCluster:
     """Connect to the cluster that the arguments name.
 
-    Afterwards ``parsed.namespace`` is set, for the command as for the advice after an error.
+    Afterwards ``parsed.namespace`` is set, for the command as for the advice after an error: the
+    one that is given, or that the manifests name, or that of the context.
+
+    :raises PackageError: the manifests name several namespaces, of which none is that one.
     """
     from container_update.cluster.client import connect  # noqa: PLC0415, slow to load
 
     cluster = connect(parsed.kubeconfig, parsed.context, options=option_arguments.read(parsed))
-    parsed.namespace = parsed.namespace or cluster.context.namespace
+    if not parsed.namespace:
+        with ExitStack() as stack:
+            stack.callback(cluster.close)
+            named = _namespace_of_packages(parsed, cluster.context.namespace)
+            stack.pop_all()
+        parsed.is_namespace_named = bool(named)
+        parsed.namespace = named or cluster.context.namespace
     return cluster
+
+
+def _namespace_of_packages(parsed: argparse.Namespace, default: str) -> str:
+    """Return the namespace that all objects of the packages of a command name; '': some name none.
+
+    There its history and its lease are too: a later command looks for them where the objects are.
+
+    :param default: where objects go that name none.
+    """
+    named = (getattr(parsed, name, None) for name in ("old", "new", "package"))
+    sources = [each for each in named if isinstance(each, str) and each]
+    if not sources:
+        return ""
+    from container_update.engine.read_packages import named_namespaces  # noqa: PLC0415
+
+    options = option_arguments.read(parsed)
+    found = sorted({space for each in sources for space in named_namespaces(each, options)})
+    if not found or {"", default}.intersection(found):
+        return ""
+    if len(found) > 1:
+        raise PackageError(
+            f"the objects of {shlex.join(sources)} are in the namespaces {', '.join(found)}: "
+            "name with -n the one that keeps the history of the VNF instance"
+        )
+    return found[0]
 
 
 def instance_header(
@@ -126,7 +160,8 @@ def instance_header(
 
     :param instance_id: of the goal.
     """
-    header = Header.of_cluster(cluster.context, parsed.namespace)
+    why = "named by the manifests" if getattr(parsed, "is_namespace_named", False) else ""
+    header = replace(Header.of_cluster(cluster.context, parsed.namespace), namespace_by=why)
     if instance_id and not parsed.instance_id:
         header = replace(header, target=(*header.target, ("Instance", instance_id)))
     parsed.header, parsed.instance_id = header, instance_id
@@ -143,6 +178,22 @@ def find_instance(parsed: argparse.Namespace, cluster: KubernetesCluster) -> str
         parsed.is_without_id = not parsed.instance_id
         return str(parsed.instance_id) or None
     return only_instance(cluster, parsed.namespace, option_arguments.read(parsed))
+
+
+def with_uninstalled(
+    sentence: str, parsed: argparse.Namespace, cluster: KubernetesCluster, namespace: str
+) -> str:
+    """Return a sentence that there is no instance, with the command that lists those that are gone
+    where there are any.
+
+    :param namespace: '': all of them.
+    """
+    from container_update.engine.listing import list_uninstalled  # noqa: PLC0415, slow to load
+    from container_update.model.cluster import if_allowed  # noqa: PLC0415, as above
+
+    options = option_arguments.read(parsed)
+    gone, _ = if_allowed(lambda: list_uninstalled(cluster, namespace, options), ((), ()))
+    return f"{sentence} {advice.uninstalled_sentence(parsed)}" if gone else sentence
 
 
 @contextmanager

@@ -93,7 +93,7 @@ def root_parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
             _subcommands(commands.add_parser(name, help=text, description=_sentence(text)))
         )
         family.add_commands(partial(_add, below[-1]))
-    text = "write what a shell runs to complete commands and options: bash, zsh, fish"
+    text = "write what bash, zsh or fish runs to complete commands"
     completion.add_arguments(add("completion", completion.run, text))
     parser.group(root, commands, _GROUPS)
     root.set_defaults(program=root.prog)
@@ -249,7 +249,7 @@ class _Version(argparse.Action):
 _EPILOG = """\
 begin with:
   container-update try demo                an update, on an embedded cluster
-  container-update plan v1.csar v2.csar    what an update would do here, and why; or: apply
+  container-update plan v1.csar v2.csar    what an update would do here, and why
 """
 EXAMPLES: Mapping[str, Sequence[str]] = {
     "plan": ("plan v1.csar v2.csar -n core", "plan v1.csar v2.csar -o markdown > change.md"),

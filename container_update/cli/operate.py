@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from container_update.cli import connection
 from container_update.cli.arguments import option_arguments
 from container_update.cli.terminal import advice, approval, output
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
+from container_update.model.errors import ChangeNeededError, ContainerUpdateError, NotInstalledError
 from container_update.model.plan import Plan
 from container_update.model.requests import (
     ChangePackageRequest,
@@ -68,10 +69,10 @@ def add_saving_arguments(command: argparse.ArgumentParser, when: str = "") -> No
     """Add what is done with a plan beside showing it."""
     add = command.add_argument
     add("--out", metavar="FILE", type=Path,
-        help=f"{when}save the plan in this file, for 'apply FILE'")  # fmt: skip
+        help=f"{when}save it in this file, for 'apply FILE'")  # fmt: skip
     add("--summary", action="store_true", help=f"{when}show a line for each object, as text")
     add("--server", action="store_true",
-        help=f"{when}have the API server try every write (install, change: always)")  # fmt: skip
+        help=f"{when}have the API server try every write")  # fmt: skip
 
 
 def run(
@@ -90,9 +91,41 @@ def show(parsed: argparse.Namespace, out: TextIO, request: Asked) -> int:
         saved_plan.refuse_unfit(request())
     with connection.connected_cluster(parsed) as cluster:
         goal, options = _goal(parsed, cluster, request()), option_arguments.read(parsed)
+        _look_up_record(parsed, cluster, goal)
         with _planned(parsed, out):
-            plan = with_images_checked(preview(goal, cluster, options), cluster, options)
+            try:
+                plan = with_images_checked(preview(goal, cluster, options), cluster, options)
+            except ChangeNeededError:
+                _show_change(request(), parsed, out, cluster, options)
+                raise
         return _present(plan, parsed, out, request, cluster)
+
+
+def _show_change(
+    wanted: Saveable,
+    parsed: argparse.Namespace,
+    out: TextIO,
+    cluster: KubernetesCluster,
+    options: Options,
+) -> None:
+    """Show what a change of the package would do in place of an update that is refused, as text;
+    nothing where that cannot be planned either."""
+    from container_update.engine.run import preview  # noqa: PLC0415, slow to load
+
+    if parsed.output != output.TEXT or not isinstance(wanted, UpdateRequest):
+        return
+    change = ChangePackageRequest(
+        {"additionalParams": {"upgrade_type": "RollingUpdate"}},
+        old=wanted.old,
+        new=wanted.new,
+        def_files=wanted.def_files,
+        namespace=wanted.namespace,
+        instance_id=wanted.instance_id,
+    )
+    with suppress(ContainerUpdateError):
+        plan = preview(_goal(parsed, cluster, change), cluster, options)
+        out.write("An update cannot do this. A change of the package, a rolling one, would do:\n")
+        output.show_plan(plan, parsed, out)
 
 
 def with_images_checked(plan: Plan, cluster: Cluster, options: Options) -> Plan:
@@ -155,7 +188,6 @@ def _goal(
     parsed: argparse.Namespace, cluster: KubernetesCluster, wanted: Saveable, *, saved: bool = False
 ) -> Goal:
     from container_update.engine.goals.of_request import goal_of  # noqa: PLC0415, slow to load
-    from container_update.engine.instances import NotInstalledError  # noqa: PLC0415, as above
 
     options = option_arguments.read(parsed)
     if not saved and not isinstance(wanted, InstallRequest):
@@ -174,6 +206,16 @@ def _goal(
     goal.intent = replace(goal.intent, why=why, asks_server=asks)
     connection.instance_header(parsed, cluster, goal.intent.instance_id)
     return goal
+
+
+def _look_up_record(parsed: argparse.Namespace, cluster: KubernetesCluster, goal: Goal) -> None:
+    """Have the head of a plan for a person say where its old package is not what the instance runs
+    from; it costs a request."""
+    from container_update.engine.instances import recorded_package  # noqa: PLC0415, slow to load
+
+    if getattr(parsed, "old", "") and getattr(parsed, "new", ""):
+        where = (*goal.intent.where, option_arguments.read(parsed))
+        parsed.header = replace(parsed.header, runs_from=recorded_package(cluster, *where))
 
 
 def ask_about_others(
@@ -228,6 +270,8 @@ def carry_out(
     ):
         wanted = request()
         goal = _goal(parsed, cluster, wanted, saved=saved is not None)
+        if saved is None and not parsed.yes and approval.is_possible():
+            _look_up_record(parsed, cluster, goal)
         ask_about_others(parsed, out, cluster, goal.intent.instance_id, begins=True)
 
         def run(progress: Progress) -> Outcome:
@@ -282,6 +326,9 @@ def carry_out_change(  # noqa: PLR0913
         "resourceNames": dict(records.resource_names),
     }
     way_back = advice.change_back_command(change.change, before, parsed)
+    has_record = not (request.old or parsed.family or change.reports) and outcome.has_way_back
+    if has_record and outcome.revision is not None:  # the package of the record may be of this name
+        way_back = advice.undo_command(outcome.revision, parsed)
     output.show_outcome(outcome, parsed, out, way_back, change.reports, more)
     write_records(request, records)
     return DONE if outcome.results else NOTHING_TO_DO

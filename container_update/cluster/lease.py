@@ -109,8 +109,8 @@ class LeaseLock:
     _lease: Json = field(default_factory=dict, init=False)
     _sent: float = field(default=-math.inf, init=False)
     """When the last renewal that took effect was sent."""
-    _is_refused: bool = field(default=False, init=False)
-    """The last renewal took no effect, which has been said."""
+    _failure_is_logged: bool = field(default=False, init=False)
+    """Until a renewal takes effect again."""
     _lost: str = field(default="", init=False)
     _writing: threading.Lock = field(default_factory=threading.Lock, init=False)
     _released: threading.Event = field(default_factory=threading.Event, init=False)
@@ -304,11 +304,11 @@ class LeaseLock:
             except errors.ClusterError as error:
                 if error.status in (404, 409):
                     self._lose(f"{self.key} is lost: {error}")
-                elif not self._is_refused:
+                elif not self._failure_is_logged:
                     LOG.warning("%s could not be renewed yet: %s", self.key, error)
-                self._is_refused = True
+                self._failure_is_logged = True
                 return error
-            self._sent, self._is_refused = sent, False
+            self._sent, self._failure_is_logged = sent, False
             return None
 
     def _renew(self) -> None:
@@ -383,7 +383,7 @@ def refuse_frozen(freeze: Freeze | None, namespace: str, instance_id: str | None
     """Raise FrozenError where there is a freeze."""
     if freeze is not None:
         name = f"VNF instance {instance_id or 'without an id'} in namespace {namespace}"
-        raise errors.FrozenError(f"{name} is {freeze}: no operation of it may begin")
+        raise errors.FrozenError(f"{name} is {freeze}, so no operation of it can begin")
 
 
 def _time(text: str, lease: Json) -> datetime:

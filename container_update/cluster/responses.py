@@ -41,6 +41,8 @@ _ENDING = "NamespaceTerminating"
 """The reason of a cause: the namespace of what was to be created is being deleted."""
 _ENDING_ADVICE = "wait until the namespace is gone, then create it, or choose another one"
 _QUOTA_ADVICE = "make room in the namespace, or have its ResourceQuota raised"
+_UNANSWERED = "failed calling webhook"
+_UNANSWERED_ADVICE = "it has to answer, or its configuration has to go"
 _MESSAGE_LIMIT = 1000
 
 MAX_BYTES = 16 * 1024 * 1024
@@ -127,6 +129,14 @@ _QUOTA = re.compile(
     rf"exceeded quota: [a-z0-9.-]+, requested: {_COUNTS}, used: {_COUNTS}, limited: {_COUNTS}"
 )
 """The server's refusal because of a ResourceQuota: names and numbers, nothing of the object."""
+_NAME = "[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?"
+_ADMISSION = re.compile(
+    rf"(?:admission webhook|({_UNANSWERED})) \"{_NAME}\"(?: denied the request)?"
+    rf"|ValidatingAdmissionPolicy '{_NAME}'(?: with binding '{_NAME}' denied request)?"
+)
+"""Whose refusal it is, as the server says before it quotes anything: a name, nothing of the object.
+
+Source: Kubernetes, apiserver/pkg/admission/plugin/webhook and policy/validating."""
 
 
 def cause(error: BaseException) -> str:
@@ -269,14 +279,17 @@ def refuse(what: str, answer: Answer, user: str | None = None) -> NoReturn:
     causes = [each for each in causes if isinstance(each, dict)]
     reasons = frozenset(str(each.get("reason", "")) for each in causes)
     too_large = status == 413 or "request is too large" in message  # etcd's words, with status 500
-    quota = _QUOTA.search(message)
+    quota, admission = _QUOTA.search(message), _ADMISSION.search(message)
     if quota is not None:
         message = quota[0]
     elif " Secret " in f"{what} ":
-        message = ", ".join(f"{c.get('field', '')}: {c.get('reason', '')}" for c in causes)
+        found = (": ".join(filter(None, map(each.get, ("field", "reason")))) for each in causes)
+        message = admission[0] if admission else ", ".join(filter(None, found))
     advice = _ADVICE.get(413 if too_large else status, "")
     if _ENDING in reasons:
         advice = _ENDING_ADVICE
+    elif admission is not None:  # the permission is there
+        advice = _UNANSWERED_ADVICE if admission[1] else ""
     parts = [
         f"{what}: the API server answered {status} {reason}".rstrip(),
         message[:_MESSAGE_LIMIT],

@@ -39,6 +39,8 @@ CONCURRENT_REQUESTS = 16
 a slow server gets no more than it can do."""
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
+_SILENT_SECONDS = 10.0
+"""For how long it is not said that a request is tried again: a server that restarts is back."""
 
 
 class RetryingReader:
@@ -66,6 +68,8 @@ class RetryingReader:
         self._pause = pause or threading.Event().wait
         self._answered = threading.Event()
         self._slots = threading.BoundedSemaphore(CONCURRENT_REQUESTS)
+        self._told: set[str] = set()
+        """What of requests that are tried again has been said: each of it once."""
         self._rights: dict[str, Callable[[], Callable[[Right], bool]]] = {}
         """Those that were asked for, by namespace."""
 
@@ -75,8 +79,8 @@ class RetryingReader:
         return self._cluster.requests
 
     def _try(self, call: Callable[[], Answer]) -> Answer:
-        deadline = self._clock() + self._seconds
-        pause = _FIRST_PAUSE
+        began = self._clock()
+        deadline, pause = began + self._seconds, _FIRST_PAUSE
         while True:
             try:
                 with self._slots:
@@ -89,6 +93,9 @@ class RetryingReader:
                 if not helps or self._clock() + wait > deadline:
                     raise
                 LOG.info("%s; trying again in %.1f s", error, wait)
+                if self._clock() - began >= _SILENT_SECONDS and str(error) not in self._told:
+                    self._told.add(str(error))
+                    LOG.warning("%s; trying again for %.0f s", error, deadline - self._clock())
                 self._pause(wait)
                 pause = min(2 * pause, _LONGEST_PAUSE)
             else:

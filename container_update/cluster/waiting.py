@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from container_update.cluster.informer import Informer
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.workloads.kind import WorkloadKind
+from container_update.workloads.pod_events import KEPT_PENDING, event_text, event_time
 from container_update.workloads.readiness import Readiness, RolloutState
 
 Clock = Callable[[], float]
@@ -170,7 +171,7 @@ class RefusedPods:
         names = (event["metadata"] for event in events)
         versions = frozenset((each["name"], each["resourceVersion"]) for each in names)
         if events:
-            newest = max(events, key=lambda event: str(event.get("lastTimestamp")))
+            newest = max(events, key=event_time)
             self._newest = f"{REASON}: {newest['message']}"
         if self._known is None:
             self._known = versions
@@ -208,8 +209,8 @@ class PendingPods:
         if self._next_look is not None and now >= self._next_look:
             pod = max(pods, key=lambda pod: str(pod["metadata"].get("creationTimestamp")))
             events = self.waiter.informer.events_about(pod, type="Warning")
-            newest = max(events, key=lambda event: str(event.get("lastTimestamp")), default=None)
-            self._newest = f"{newest.get('reason')}: {newest.get('message')}" if newest else ""
+            kept = [event for event in events if event.get("reason") in KEPT_PENDING]
+            self._newest = event_text(max(kept, key=event_time)) if kept else ""
         if self._next_look is None or now >= self._next_look:
             self._next_look = now + min(self.waiter.look_again, _LONGEST_LOOK)
         return replace(verdict, message=": ".join(filter(None, (verdict.message, self._newest))))

@@ -147,13 +147,18 @@ def carry_out(  # noqa: PLR0913, PLR0917
     instance: Mapping[str, Any],
     cancel: CancelToken | None = None,
     progress: Progress = lambda _: None,
+    why: str = "",
 ) -> tuple[Outcome, Records]:
     """Do it; a failure is undone at once. Return what became of it, and what to record.
 
-    The parameters and the errors are those of :func:`goal_of` and of
+    :param why: the reason that the user gave, one line.
+
+    The other parameters and the errors are those of :func:`goal_of` and of
     :func:`~container_update.engine.run.run`.
     """
     goal = goal_of(request, cluster, options, connection, instance)
+    if why:
+        goal.intent = replace(goal.intent, why=why)
     outcome = run(goal, cluster, options, cancel, progress)
     if not isinstance(goal, PackageChange):
         return outcome, Records.of_update(outcome)

@@ -221,7 +221,7 @@ class ClusterInstance(ClusterView):
             raise errors.ClusterError(
                 "the operation, or its undo, would be refused (403) because this account may not "
                 f"{'; '.join(str(right) for right in missing)}: nothing was written; bind a Role "
-                "with these rights to it",
+                "with these rights to it ('try samples rbac' writes one)",
                 status=403,
                 reason="Forbidden",
             )

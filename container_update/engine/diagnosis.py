@@ -23,6 +23,7 @@ from container_update.model.outcome import Diagnosis
 from container_update.planning.comparison import diff
 from container_update.workloads import ownership
 from container_update.workloads.kind import POD
+from container_update.workloads.pod_events import event_text, event_time
 from container_update.workloads.pod_status import (
     FailingContainer,
     failing_container,
@@ -147,18 +148,6 @@ def shown(texts: Iterable[str], hidden: Sequence[str]) -> Iterator[str]:
         for word in hidden:
             text = text.replace(word, HIDDEN)  # noqa: PLW2901
         yield text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-
-
-def event_time(event: Json) -> str:
-    """Return when an Event was last seen; a few controllers give only the precise time."""
-    return str(event.get("lastTimestamp") or event.get("eventTime") or "")
-
-
-def event_text(event: Json) -> str:
-    """Return an Event in words."""
-    count = int(event.get("count") or 1)
-    times = f" ({count} times)" if count > 1 else ""
-    return f"{event.get('reason')}: {' '.join(str(event.get('message')).split())}{times}"
 
 
 def _words(secret: Json) -> Iterator[str]:

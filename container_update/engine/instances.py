@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 
 from container_update.cluster.history import History, UnbelievedError, kept_instances
@@ -13,14 +13,19 @@ from container_update.cluster.informer import Informer
 from container_update.cluster.instance_record import InstanceRecord
 from container_update.cluster.retry import RetryingReader
 from container_update.cluster.scope import Scope
+from container_update.engine.checks.namespaces import refuse_if_known_missing
 from container_update.model.cluster import ReadOnlyCluster, if_allowed
-from container_update.model.errors import PlanError
+from container_update.model.errors import NotInstalledError, PlanError
 from container_update.model.objects import Collection, Json, Manifest, ObjectKey, instance_of
 from container_update.model.options import Options
+from container_update.model.requests import PackageIdentity
+from container_update.planning.comparison.live_objects import manifest_name
 from container_update.workloads import ownership, pod_status, pod_template, registry
-from container_update.workloads.registry import is_workload, known_kind
+from container_update.workloads.registry import is_workload, kind_of, known_kind
 
 LOG = logging.getLogger(__name__)
+MISSING = "is not in the cluster"
+"""The trouble of a workload that the record of an instance has."""
 
 
 def only_instance(
@@ -37,7 +42,7 @@ def only_instance(
     :returns: None where it has no id, or there is none, or the account may not look.
     :raises PlanError: there are several instances.
     """
-    ids = _ids(cluster, namespace, options)
+    ids = _ids(cluster, namespace, options) or frozenset()
     named = sorted(each for each in ids if each)
     if len(ids) > 1:
         others = " and one without an id" if None in ids else ""
@@ -49,26 +54,35 @@ def only_instance(
     return named[0] if named else None
 
 
-def _ids(cluster: ReadOnlyCluster, namespace: str, options: Options) -> frozenset[str | None]:
-    """Return the ids of the instances of a namespace; none where the account may not look."""
+def _ids(
+    cluster: ReadOnlyCluster, namespace: str, options: Options
+) -> frozenset[str | None] | None:
+    """Return the ids of the instances of a namespace; None where the account may not look."""
     retrying = RetryingReader(cluster, options.retry_seconds)
-    found = if_allowed(lambda: kept_instances(retrying, namespace), frozenset())
-    return frozenset(instance_id for _, instance_id in found)
+    found = if_allowed(lambda: kept_instances(retrying, namespace), None)
+    return None if found is None else frozenset(instance_id for _, instance_id in found)
 
 
 def unknown_instance(
     cluster: ReadOnlyCluster, namespace: str, instance_id: str | None, options: Options
 ) -> str:
     """Return a sentence where a namespace knows other instances than that one, '' elsewhere."""
-    ids = _ids(cluster, namespace, options) if instance_id else ()
+    ids = _ids(cluster, namespace, options) if instance_id else None
     if not ids or instance_id in ids:
         return ""
     named = ", ".join(sorted(each or "one without an id" for each in ids))
     return f"VNF instance {instance_id} is not known in namespace {namespace}, only {named}."
 
 
-class NotInstalledError(PlanError):
-    """There is no record of what a VNF instance runs from; nothing was written."""
+def no_instance(
+    cluster: ReadOnlyCluster, namespace: str, instance_id: str | None, options: Options
+) -> str:
+    """Return a sentence where a namespace does not know an instance, or any; '' where it does, or
+    the account may not look."""
+    if _ids(cluster, namespace, options) == frozenset():
+        named = f"VNF instance {instance_id}" if instance_id else "VNF instance"
+        return f"No {named} is known in namespace {namespace}."
+    return unknown_instance(cluster, namespace, instance_id, options)
 
 
 def record_of(
@@ -83,7 +97,8 @@ def record_of(
     record = history.instance()
     name = f"VNF instance {instance_id}" if instance_id else "a VNF instance"
     if record is None:
-        ids = _ids(cluster, namespace, options)
+        refuse_if_known_missing(namespace, cluster)
+        ids = _ids(cluster, namespace, options) or frozenset()
         others = ", ".join(sorted(filter(None, ids - {instance_id})))
         why = (
             "its first operation was undone, or is not finished"
@@ -93,7 +108,7 @@ def record_of(
         raise NotInstalledError(
             f"{name} is not installed in namespace {namespace}"
             f"{f', only {others}' if others else ''}: {why}; install it, or name the old package "
-            "too: OLD NEW"
+            "too"
         )
     if not record.is_whole:
         raise PlanError(
@@ -101,6 +116,19 @@ def record_of(
             "record: name the old package too"
         )
     return record
+
+
+def recorded_package(
+    cluster: ReadOnlyCluster, namespace: str, instance_id: str | None, options: Options
+) -> PackageIdentity | None:
+    """Return the package that an instance runs from by its record; None where that is not known."""
+    retrying = RetryingReader(cluster, options.retry_seconds)
+    try:
+        record = if_allowed(History(retrying, namespace, instance_id).instance, None)
+    except PlanError as error:  # who names the old package need not have a record that is read
+        LOG.info("%s", error)
+        return None
+    return record.package if record else None
 
 
 def manifests_in_record(
@@ -176,12 +204,15 @@ def workloads(
     :raises ClusterError: the API server cannot be read.
     """
     retrying = RetryingReader(cluster, options.retry_seconds)
-    record = History(retrying, namespace, instance_id).instance()
-    keys = [manifest.key for manifest in record.manifests] if record else []
+    history = History(retrying, namespace, instance_id)
+    record = history.instance()
+    recorded = {manifest.key: manifest.body for manifest in record.manifests} if record else {}
+    newest = () if record else history.read()[:1]  # of a VNF that another program created
+    keys = (*recorded, *(key for revision in newest for key in revision.objects))
     spaces = {namespace, *(key.namespace for key in keys if key.namespace)}
     scope = Scope(instance_id=instance_id) if instance_id else Scope(keys)
     with Informer(retrying, scope) as informer:
-        list_if_allowed(
+        listed = list_if_allowed(
             informer,
             {
                 collection
@@ -192,10 +223,30 @@ def workloads(
         )
         live = informer.live
         own = sorted(key for key in live if _is_workload_of(live[key], instance_id, keys))
-        return tuple(_state(key, live[key], informer) for key in own)
+        there = {*own, *(replace(key, name=manifest_name(live[key])) for key in own)}
+        gone = (
+            _missing(key, body)
+            for key, body in sorted(recorded.items())
+            if key not in there and Collection.of(key) in listed and _stays(key, body)
+        )
+        return (*(_state(key, live[key], informer) for key in own), *gone)
 
 
-def _is_workload_of(body: Json, instance_id: str | None, keys: Sequence[ObjectKey]) -> bool:
+def _stays(key: ObjectKey, manifest: Json) -> bool:
+    """Tell whether a workload is there until it is deleted: no Job that has run."""
+    kind = kind_of(key)
+    return kind is not None and not kind.runs_to_completion and bool(manifest)
+
+
+def _missing(key: ObjectKey, manifest: Json) -> WorkloadState:
+    """Return the state of a workload that the record has and the cluster has not."""
+    kind = known_kind(key)
+    desired = 1 if kind.is_pod else kind.counts(manifest).desired
+    images = tuple(dict.fromkeys(pod_template.images(manifest).values()))
+    return WorkloadState(key, images, desired, ready=0, updated=0, created="", trouble=MISSING)
+
+
+def _is_workload_of(body: Json, instance_id: str | None, keys: Container[ObjectKey]) -> bool:
     key, owner = ObjectKey.of(body), instance_of(body)
     if not is_workload(key) or ownership.controller(body):
         return False
@@ -216,10 +267,19 @@ def _state(key: ObjectKey, body: Json, informer: Informer) -> WorkloadState:
     return WorkloadState(key, images, desired, ready, updated, created, trouble)
 
 
-def list_if_allowed(informer: Informer, collections: Iterable[Collection]) -> None:
+def list_if_allowed(informer: Informer, collections: Iterable[Collection]) -> frozenset[Collection]:
     """List collections that may not exist, or that the account may not list: these are left out.
 
+    :returns: those that were listed.
     :raises ClusterError: another reason why one cannot be read.
     """
-    for collection in informer.in_order(collections):
-        if_allowed(partial(informer.list, {collection}), None, if_missing=True)
+
+    def is_listed(collection: Collection) -> bool:
+        informer.list({collection})
+        return True
+
+    return frozenset(
+        collection
+        for collection in informer.in_order(collections)
+        if if_allowed(partial(is_listed, collection), False, if_missing=True)
+    )

@@ -93,7 +93,19 @@ class JournalledRun:
                 break
             except errors.ClusterError as error:
                 LOG.warning("the journal of a run that ended could not be removed: %s", error)
+                refusal = error
+        else:
+            if not refusal.transient:
+                self._note_end()
         self.lock.check()
+
+    def _note_end(self) -> None:
+        """Note in a journal that cannot be removed that nothing is left to do: the next run would
+        undo what has come to its end. A webhook may forbid to delete it and let it be written."""
+        try:
+            self.record = self.journal.set_phase(self.record, operation.Phase.END)
+        except errors.ClusterError as error:
+            LOG.warning("the journal does not say that the run has ended: %s", error)
 
     def _deleted_namespace(
         self, undone: Outcome | None, left: Container[ObjectKey]
@@ -141,7 +153,7 @@ class JournalledRun:
         try:
             yield
             if not self.is_over:
-                self._refuse_hindrances()
+                self._undo_if_locked_out()
         except errors.UpdateFailedError as error:
             states = {result.state for result in error.outcome.results}
             if states <= {StepState.UNDONE, StepState.NOT_STARTED}:
@@ -150,7 +162,7 @@ class JournalledRun:
         if self.record.held_at is None:
             self.end()
 
-    def _refuse_hindrances(self) -> None:
+    def _undo_if_locked_out(self) -> None:
         """Undo the run where an admission webhook or policy that it has written lets the API server
         refuse the renewal of its own lease: no later operation could change or remove the VNF."""
         steps = self.record.object_steps
@@ -158,7 +170,7 @@ class JournalledRun:
         if written and (error := self.lock.refused_renewal()) is not None:
             self.execution.revert_first(written)
             key = written[-1].key
-            self.execution.give_up(f"{key} failed: since then a lease cannot be renewed: {error}")
+            self.execution.give_up(f"{key} failed: with it, the lease cannot be renewed: {error}")
 
     def _confirm_and_keep(self, undone: Outcome | None, cause: str) -> None:
         """Confirm the lease, and write the revision of this run meanwhile.

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from container_update.cluster.instance_record import InstanceRecord
 from container_update.model.cluster import ReadOnlyCluster
 from container_update.model.errors import ClusterError, PackageError
-from container_update.model.objects import Json, Manifest, ObjectKey
+from container_update.model.objects import CLUSTER_SCOPED, Json, Manifest, ObjectKey
 from container_update.model.options import Options
 from container_update.model.requests import (
     DEF_FILES,
@@ -22,7 +23,7 @@ from container_update.model.requests import (
     TerminateRequest,
 )
 from container_update.model.scripts import NEW, OLD
-from container_update.package import csar, fetch
+from container_update.package import csar, fetch, rendering
 from container_update.package.csar import identities_of
 from container_update.package.findings import Severity
 from container_update.package.manifests import ReadDocuments
@@ -30,12 +31,15 @@ from container_update.planning.comparison import match, package_pair
 from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.steps.manifest import StoredImages
 from container_update.workloads import pod_template
+from container_update.workloads.api_resources import is_built_in
 from container_update.workloads.registry import is_workload
 
 if TYPE_CHECKING:
     from container_update.engine.goals.change_request import ChangeRequest
 
 LOG = logging.getLogger(__name__)
+_NAMESPACE_FIELD = b"namespace"
+"""In a text without it nothing names one: it need not be parsed."""
 
 
 def read_packages(
@@ -127,6 +131,26 @@ def described_by(
     with csar.open_package(request.package, options=options) as opened:
         by_path = described_in(opened, request)
     return tuple(manifest for manifests in by_path.values() for manifest in manifests)
+
+
+def named_namespaces(source: str, options: Options) -> frozenset[str]:
+    """Return the namespaces that the manifests of a package name; '' among them: an object of a
+    built-in kind names none. A custom resource that names none tells nothing: it may be in none.
+
+    A chart is rendered for a namespace: it names none before. What is wrong in a package is left to
+    the operation that reads it.
+    """
+    if options.render and rendering.is_chart(Path(source)):
+        return frozenset({""})
+    with suppress(PackageError), csar.open_package(source, options=options) as package:
+        paths = package.manifest_files()
+        if any(_NAMESPACE_FIELD in package.read(path) for path in paths):
+            keys = (m.key for path in paths for m in package.manifests(path, ""))
+            namespaced = (key for key in keys if (key.group, key.kind) not in CLUSTER_SCOPED)
+            return frozenset(
+                key.namespace for key in namespaced if key.namespace or is_built_in(key.group)
+            )
+    return frozenset({""})
 
 
 def read_manifests(

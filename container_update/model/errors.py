@@ -136,6 +136,10 @@ class PlanError(ContainerUpdateError):
     next_step = NextStep.FIX_TARGET
 
 
+class NotInstalledError(PlanError):
+    """There is no record of what a VNF instance runs from; nothing was written."""
+
+
 class FrozenError(PlanError):
     """The instance is frozen: no operation of it may begin. Nothing was written."""
 

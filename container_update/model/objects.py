@@ -16,6 +16,9 @@ Json = dict[str, Any]
 INSTANCE_LABEL = "tacker_vnf_instance_id"
 """The label that Tacker puts on the objects it creates: the VNF instance's id."""
 
+DIGEST_ANNOTATION = "container-update/manifest-digest"
+"""On an object: the digest of the manifest that it was last made from."""
+
 
 def instance_of(live: Json) -> str | None:
     """Return the id of the VNF instance in an object's label, None where it has none."""
@@ -35,6 +38,27 @@ def is_kept(live: Json) -> bool:
     """Tell whether the annotation of an object says that no operation deletes it."""
     said = (live["metadata"].get("annotations") or {}).get(KEEP_ANNOTATION)
     return str(said).strip().lower() == "keep"  # as Helm reads it
+
+
+_SERVER_METADATA = frozenset(
+    {
+        *("creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation"),
+        *("managedFields", "resourceVersion", "selfLink", "uid"),
+    }
+)
+"""Metadata that the server sets."""
+
+
+def without_server_fields(body: Json) -> Json:
+    """Return an object without what only the server sets: a new one must not bring it along, and
+    no manifest that was exported from a cluster means it (``kubectl get -o yaml``).
+
+    >>> without_server_fields({"metadata": {"name": "a", "uid": "7"}, "status": {}})
+    {'metadata': {'name': 'a'}}
+    """
+    metadata = {name: v for name, v in body["metadata"].items() if name not in _SERVER_METADATA}
+    content = {name: value for name, value in body.items() if name != "status"}
+    return {**content, "metadata": metadata}
 
 
 CLUSTER_SCOPED = frozenset(

@@ -19,6 +19,7 @@ from typing import Any
 from container_update.model.errors import NextStep, UpdateInProgressError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.plan import Step
+from container_update.model.times import moment
 
 
 class Phase(enum.Enum):
@@ -86,7 +87,7 @@ class Freeze:
     """No operation of an instance begins until its end; those under way can be ended.
 
     >>> print(Freeze("ann@host", "2026-01-02T03:04:05+00:00", "", "the trial of the year"))
-    frozen by ann@host since 2026-01-02T03:04:05+00:00: the trial of the year
+    frozen by ann@host since 2026-01-02 03:04:05 UTC (the trial of the year)
     """
 
     who: str
@@ -101,8 +102,9 @@ class Freeze:
         return bool(self.until) and now >= datetime.fromisoformat(self.until)
 
     def __str__(self) -> str:
-        until = f" until {self.until}" if self.until else ""
-        return f"frozen by {self.who} since {self.since}{until}{f': {self.why}' * bool(self.why)}"
+        until = f" until {moment(self.until)}" if self.until else ""
+        why = f" ({self.why})" if self.why else ""
+        return f"frozen by {self.who} since {moment(self.since)}{until}{why}"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from container_update.model.objects import KEEP_ANNOTATION, ObjectKey
-from container_update.model.plan import Plan, Step, shown
+from container_update.model.plan import Plan, Step
 from container_update.model.scripts import ScriptReport
 
 
@@ -35,6 +35,8 @@ class Reverted(enum.Enum):
     """Nothing of the step is left in the object, and what is there is not ours to judge."""
     KEPT = f"stays: its annotation {KEEP_ANNOTATION} says so"
     """What was created is still there."""
+    NOT_EMPTY = "stays: it is not empty"
+    """A Namespace that was created, in which something is that does not go with the undo."""
 
 
 CLAIM_STAYS = "stays, it holds data (uninstall --delete-data deletes it)"
@@ -129,14 +131,6 @@ class Outcome:
     has_way_back: bool = False
     """The history has what was there before it too."""
 
-    def __str__(self) -> str:
-        """Return it as the command shows it, complete: with the last log lines of failing pods."""
-        return shown(self, "outcome_report", "outcome_text")
-
-    def _repr_markdown_(self) -> str:
-        """Return it for a notebook."""
-        return shown(self, "markdown_report", "outcome_markdown")
-
     def of_state(self, state: StepState) -> tuple[StepResult, ...]:
         """Return the results with this state."""
         return tuple(result for result in self.results if result.state is state)
@@ -167,8 +161,9 @@ class Outcome:
 
     @property
     def kept(self) -> tuple[ObjectKey, ...]:
-        """The objects that were created and that an undo left because their annotation says so."""
-        return self._of_undo(Reverted.KEPT)
+        """The objects that were created and that an undo left: their annotation says so, or it is
+        a Namespace that is not empty."""
+        return (*self._of_undo(Reverted.KEPT), *self._of_undo(Reverted.NOT_EMPTY))
 
     @property
     def claims_left(self) -> tuple[ObjectKey, ...]:
@@ -176,7 +171,8 @@ class Outcome:
         return tuple(key for result in self.results for key in result.left)
 
     def _of_undo(self, found: Reverted) -> tuple[ObjectKey, ...]:
-        return tuple(result.step.key for result in self.results if result.reverted is found)
+        keys = (result.step.key for result in self.results if result.reverted is found)
+        return tuple(dict.fromkeys(keys))  # a plan may change an object several times
 
     @property
     def ending(self) -> str:
@@ -193,7 +189,7 @@ class Outcome:
             return "Everything is left as it is"
         left = (
             (self.left_to_others, "left as another client changed it"),
-            (self.kept, Reverted.KEPT.value),
+            *((self._of_undo(how), how.value) for how in (Reverted.KEPT, Reverted.NOT_EMPTY)),
             (self.claims_left, CLAIM_STAYS),
         )
         more = (f"; {', '.join(map(str, keys))}: {why}" for keys, why in left if keys)

@@ -7,7 +7,6 @@ import enum
 from abc import ABC
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from itertools import groupby
 from typing import Any
 
@@ -271,15 +270,6 @@ class Step(ABC):
         return self.key, self.action, self.group
 
 
-def shown(value: object, report: str, function: str) -> str:
-    """Return what a report of the command makes of a plan or an outcome.
-
-    The reports are far above this folder. So they are loaded by name, when they are shown.
-    """
-    text: str = getattr(import_module(f"container_update.cli.reports.{report}"), function)(value)
-    return text
-
-
 @dataclass(frozen=True)
 class Plan:
     """Everything an update will do, in order, and all that it will leave alone, with reasons.
@@ -320,14 +310,6 @@ class Plan:
     """How many writes the API server was asked about; 0: it was not asked."""
     tried: int = field(default=0, compare=False)
     """How many of them it could try, and accepts; the notes say why not the others."""
-
-    def __str__(self) -> str:
-        """Return it as the command shows it, complete; ``repr`` has its values."""
-        return shown(self, "plan_report", "plan_text")
-
-    def _repr_markdown_(self) -> str:
-        """Return it for a notebook."""
-        return shown(self, "markdown_report", "plan_markdown")
 
     @property
     def is_empty(self) -> bool:

@@ -7,6 +7,15 @@ import re
 from datetime import datetime
 
 
+def moment(time: str) -> str:
+    """Return a time in UTC (RFC 3339) for people.
+
+    >>> moment("2026-01-02T03:04:05+00:00")
+    '2026-01-02 03:04:05 UTC'
+    """
+    return f"{time.removesuffix('+00:00').replace('T', ' ')} UTC"
+
+
 def time_of(text: str) -> datetime:
     """Return a time of RFC 3339.
 

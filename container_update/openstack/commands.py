@@ -16,13 +16,13 @@ from container_update.cli import connection, extras, operate
 from container_update.cli.arguments import option_arguments
 from container_update.cli.arguments.parser import UsageError
 from container_update.cli.commands import change, recover
-from container_update.cli.reports.lines import Header
 from container_update.cli.terminal import approval, output
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ClusterError
 from container_update.model.options import PACKAGE_OPTIONS
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Action
+from container_update.reports.lines import Header
 
 if TYPE_CHECKING:
     from container_update.openstack.client import Heat

@@ -409,8 +409,8 @@ class _Zip(Archive):
                 self.zip = stack.enter_context(zipfile.ZipFile(self.file))
             except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError) as error:
                 raise PackageError(
-                    f"the package {source} is neither a folder nor a zip file: {error}; the "
-                    "name of a YAML file ends in .yaml, .yml or .json"
+                    f"the package {source} is neither a folder nor a zip file: {error}; unpack "
+                    "another archive; the name of a YAML file ends in .yaml, .yml or .json"
                 ) from error
             self.file.limit = None
             self.entries = self._checked(options)

@@ -24,7 +24,16 @@ from itertools import accumulate
 from typing import Any
 
 from container_update.model.errors import PackageError
-from container_update.model.objects import FieldPath, Json, Manifest, ObjectKey, Source
+from container_update.model.objects import (
+    DIGEST_ANNOTATION,
+    INSTANCE_LABEL,
+    FieldPath,
+    Json,
+    Manifest,
+    ObjectKey,
+    Source,
+    without_server_fields,
+)
 from container_update.model.options import DEFAULTS, TACKER, Options
 from container_update.model.schema import describe
 from container_update.package import yaml11
@@ -164,7 +173,21 @@ def _manifests(
             _check_schema(item, key)
             if HOOK in (item.body["metadata"].get("annotations") or ()):
                 parser.reading.note(Finding.warning(item.source, f"{key} {_IS_HOOK}", _NO_HOOKS))
-            yield Manifest(key, item.body, replace(item.source, line_of=item.line_of))
+            yield Manifest(key, _stated(item.body), replace(item.source, line_of=item.line_of))
+
+
+_OURS = {"labels": INSTANCE_LABEL, "annotations": DIGEST_ANNOTATION}
+"""What this program writes into the metadata of an object; no package decides on it."""
+
+
+def _stated(body: Json) -> Json:
+    """Return what an object of a package states; it may be an export (``kubectl get -o yaml``)."""
+    stated = without_server_fields(body)
+    metadata = stated["metadata"]
+    for where, name in _OURS.items():
+        if name in (metadata.get(where) or {}):
+            metadata[where] = {key: v for key, v in metadata[where].items() if key != name}
+    return stated
 
 
 _TOP_FIELDS = frozenset({"apiVersion", "kind"})

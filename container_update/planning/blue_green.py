@@ -18,7 +18,7 @@ from container_update.model.errors import PlanError
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.plan import Action, Reason, Step
 from container_update.planning import release_labels as labels
-from container_update.planning.comparison import live_objects, meaning
+from container_update.planning.comparison import diff, live_objects
 from container_update.planning.comparison.package_pair import Objects
 from container_update.planning.configuration import ChangedUse, reasons_of
 from container_update.planning.followers import Move
@@ -102,7 +102,7 @@ class BlueGreenPlanner(Strategy):
             return None
         uses = tuple(self.config.config_uses(blue, live))
         stamp = recorded_digest(live)  # an update may have left out what the old package says
-        alike = old is not None and old_key == key and meaning.is_same(old.body, new.body)
+        alike = old is not None and old_key == key and diff.are_alike(old, new, live)
         from_old = old is not None and stamp in ("", manifest_digest(old.body))
         same = alike and from_old and not self._is_left_behind(new, live)
         if (same or stamp == manifest_digest(new.body)) and not uses:

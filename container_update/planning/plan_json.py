@@ -21,7 +21,7 @@ from container_update.planning.summary import content_diffs, pods_of
 
 API_VERSION = "container-update/v1"
 """Of the documents; another one means that a field was removed or has another meaning. Their schema
-is in ``cli/reports/schema.json``."""
+is in ``reports/schema.json``."""
 
 
 def document(kind: str, body: Mapping[str, Any]) -> dict[str, Any]:

@@ -224,7 +224,7 @@ class Strategy:
             refuse_headless(new, live)
             is_switch = (key.group, key.kind) in FOLLOWS_PODS and not _has_spec(step, old, new)
             action = Action.SWITCH if is_switch else Action.REPLACE
-            yield replace(step, action=action, reasons=tuple(what_differs(old, new)))
+            yield replace(step, action=action, reasons=tuple(what_differs(old, new, live)))
 
     # --- scripts, and what is recorded ----------------------------------------------------------
 
@@ -432,15 +432,16 @@ class Strategy:
         now = pod_template.images(live)
         if not kind.is_pod:
             action = kind.action(step.desired(live), (), references)
-        elif uses or not self._has_spec(live, old, new):
-            action = Action.RECREATE_POD
-        else:  # what its manifest says of the metadata
-            action, content = Action.REPLACE, step.content or {}
-            step = replace(step, content={**content, "spec": live["spec"]})
+        else:
+            action = self._action_of_pod(live, old, new) if not uses else Action.RECREATE_POD
+            if action is not Action.RECREATE_POD:  # what its manifest says of metadata and images
+                images = pod_template.images(step.content or {})
+                spec = pod_template.with_images(live, images)["spec"]
+                step = replace(step, content={**(step.content or {}), "spec": spec})
         yield replace(
             step,
             action=action,
-            reasons=(*what_differs(old, new), *reasons_of(uses)),
+            reasons=(*what_differs(old, new, live), *reasons_of(uses)),
             digest=self.config.config_digest(live, uses),
             images={
                 name: image
@@ -449,12 +450,24 @@ class Strategy:
             },
         )
 
+    def _action_of_pod(self, live: Json, old: Manifest | None, new: Manifest) -> Action:
+        """Return what brings a Pod to its new manifest: metadata and images can change in it."""
+        if not self._has_spec(live, old, new):
+            return Action.RECREATE_POD
+        now = pod_template.images(live)
+        changes = [] if old is None else diff.image_changes(old, new)
+        images = [each for each in changes if now.get(each.container) != each.new]
+        return known_kind(new.key).action(live, images, ()) if images else Action.REPLACE
+
     def _has_spec(self, live: Json, old: Manifest | None, new: Manifest) -> bool:
-        """Tell whether a Pod has the spec of its new manifest, which changes its metadata alone."""
+        """Tell whether a Pod has the spec of its new manifest, images aside where these can be told
+        from the old one's."""
         if old is None or self._base(new, old, live) is None:
             then = {"metadata": {}, "spec": new.body["spec"]}
             return live_objects.covers(live_objects.as_made_by(live, new.body), then)
-        return meaning.is_same(old.body["spec"], new.body["spec"])
+        # what the live Pod has already is no change: the manifest may be an export of it
+        fields = diff.field_changes(old, new, by_meaning=True, live=live)
+        return not any(each.path.startswith("spec.") for each in fields)
 
     def _is_changed(self, step: ManifestStep, new: Manifest) -> bool:
         """Tell whether the live object was made from another manifest."""
@@ -649,8 +662,11 @@ def refuse_headless(new: Manifest, live: Json) -> None:
         )
 
 
-def what_differs(old: Manifest | None, new: Manifest) -> Iterator[Reason]:
-    """Yield how two manifests differ: images, then the other fields with both values."""
+def what_differs(old: Manifest | None, new: Manifest, live: Json | None = None) -> Iterator[Reason]:
+    """Yield how two manifests differ: images, then the other fields with both values.
+
+    :param live: an object that stays; what it has already is no difference.
+    """
     if old is None:
         yield Reason(f"it is new in {new.source}")
         return
@@ -658,7 +674,7 @@ def what_differs(old: Manifest | None, new: Manifest) -> Iterator[Reason]:
     for name, image in pod_template.images(new.body).items():
         if before.get(name, image) != image:
             yield Reason(str(change := ImageChange(name, before[name], image)), change)
-    for field_change in diff.field_changes(old, new):
+    for field_change in diff.field_changes(old, new, live=live):
         if field_change.path != "spec.replicas":
             text = f"{field_change.path} differs ({field_change.place})"
             yield Reason(text, field_change)

@@ -38,6 +38,10 @@ _NOTHING_TO_DO = {
     UNDO: "Nothing to undo: no finished update of this VNF instance is kept.",
     UNINSTALL: "Nothing to do: no object to delete belongs to {}.",
 }
+_NONE_INSTALLED = (
+    "Nothing to do: no VNF instance is installed in namespace {}, and only what bears the label of "
+    "an instance is deleted."
+)
 _RESTARTS = "to restart"
 _VERBS = {
     Action.CREATE: "to create",
@@ -97,8 +101,9 @@ def counted(number: int, noun: str) -> str:
 def nothing_to_do(plan: Plan) -> str:
     """Say that a plan has no steps."""
     match = _MATCH_AS_NOTED if plan.notes else _MATCH_IN_PART if plan.ignored else _MATCH
-    instance = f"VNF instance {plan.instance_id}" if plan.instance_id else "the VNF without an id"
-    return _NOTHING_TO_DO.get(plan.kind, match).format(instance)
+    if plan.kind == UNINSTALL and not plan.instance_id:
+        return _NONE_INSTALLED.format(plan.namespace)
+    return _NOTHING_TO_DO.get(plan.kind, match).format(f"VNF instance {plan.instance_id}")
 
 
 # --- what changes -------------------------------------------------------------------------------

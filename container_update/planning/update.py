@@ -105,7 +105,7 @@ def make_plan(  # noqa: PLR0913
         instance_id=instance_id,
         steps=steps,
         unchanged=tuple(old.key for old, _ in matching.pairs if old.key not in touched),
-        ignored=tuple(_ignored(matching)),
+        ignored=tuple(_ignored(matching, planner.live)),
         notes=tuple(planner.notes),
         left=tuple(old.key for old, new in matching.pairs if new is None),
         def_files=matching.def_files,
@@ -113,13 +113,13 @@ def make_plan(  # noqa: PLR0913
     )
 
 
-def _ignored(matching: Matching) -> Iterator[Note]:
+def _ignored(matching: Matching, live: Mapping[ObjectKey, Json]) -> Iterator[Note]:
     # labels and annotations of configuration take effect, as its content does
     effective = ("metadata.labels", "metadata.annotations")
     for old, new in matching.pairs:
         if new is None or _is_fixed(old, new):
             continue
-        for change in diff.field_changes(old, new, by_meaning=True):
+        for change in diff.field_changes(old, new, by_meaning=True, live=live.get(old.key)):
             if not (old.key.is_config and change.path.startswith(effective)):
                 text = f"{change.path} differs and does not take effect ({change.place})"
                 yield Note(old.key, text, change)
@@ -225,7 +225,7 @@ class UpdatePlanner(ConfigPlanner):
         kind = known_kind(old.key)
         if not images and not uses:
             if new is not None and _is_fixed(old, new):
-                fields = diff.field_changes(old, new, by_meaning=True)
+                fields = diff.field_changes(old, new, by_meaning=True, live=live)
                 text = f"a {kind.kind} cannot change"
                 self.notes += (Note(old.key, f"{text}: {field}") for field in fields)
             return

@@ -43,7 +43,7 @@ def create(
 ) -> Batch:
     """Store a new batch; the caller commits, then queues it.
 
-    :param wanted: the operation, the request, vnfInstanceIds, waveSize and maxFailures.
+    :param wanted: the operation, the request, vnfInstanceIds, waveSize, maxFailures and why.
     :param requested_by: the name of the user whose request it is.
     :raises ProblemError: 422: an instance is named twice, or does not exist.
     """
@@ -68,6 +68,7 @@ def create(
             "request": without_credentials(request),
             "waveSize": wanted["waveSize"],
             "maxFailures": wanted["maxFailures"],
+            "why": wanted.get("why", ""),
             "wave": 1,
             "members": [
                 {"vnfInstanceId": instance_id, "vnfInstanceName": known[instance_id], "wave": 0}
@@ -242,6 +243,7 @@ def _begin(service: ServiceContext, session: Session, batch: Batch, member: Json
         request,
         requested_by=batch.requested_by,
         hidden=hidden,
+        why=batch.body.get("why", ""),
         batch_id=batch.id,
     )
     return begun.id

@@ -50,12 +50,14 @@ def begin(  # noqa: PLR0913
     *,
     requested_by: str,
     hidden: Collection[str],
+    why: str = "",
     batch_id: str | None = None,
 ) -> OperationRow:
     """Store a new operation; the caller commits, then queues it.
 
     :param requested_by: the name of the user whose request it is.
     :param hidden: attributes that are not shown, beside those that look like credentials.
+    :param why: the reason that the user gave, one line.
     :param batch_id: the batch that it belongs to.
     :raises ProblemError: 409: the instance has an operation that is not settled.
     """
@@ -74,6 +76,7 @@ def begin(  # noqa: PLR0913
         entered=moment,
         owner=service.process_lock.id,
         requested_by=requested_by,
+        why=why,
         instance_name=instance.body.get("vnfInstanceName") or "",
         old_package=old,
         new_package=new,

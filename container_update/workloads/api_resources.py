@@ -184,14 +184,15 @@ class Resources:
         return resource
 
     def _discover(self, group: str, kind: str, wanted: str) -> tuple[str, str, bool]:
-        what = f"look up the kind {kind} of group {group or 'core'}"
+        named = f"the kind {kind} of group {group or 'core'}"
+        what = f"look up {named}"
         for version in sorted(self._versions(group, what), key=lambda each: each != wanted):
             for served, plural, is_namespaced in self._kinds(version, group, what):
                 if served == kind and "/" not in plural:
                     return version, plural, is_namespaced and (group, kind) not in CLUSTER_SCOPED
         raise ClusterError(
-            f"{what}: the cluster does not serve it: install its CustomResourceDefinition, or "
-            "correct apiVersion and kind in the manifest",
+            f"the cluster does not serve {named}: install its CustomResourceDefinition, or correct "
+            "apiVersion and kind in the manifest",
             status=404,
         )
 

@@ -142,7 +142,48 @@ def test_where_an_update_is_refused_the_plan_names_the_command_that_changes_the_
         status, text = shell.run(command, shell.cnf.old, new, "-o", "json")
         told = json.loads(text)
         assert (status, told["error"]) == (4, "ChangeNeededError")
-        assert "container-update change OLD NEW --upgrade-type RollingUpdate" in told["message"]
+        change = f"container-update change {shell.cnf.old} {new} --upgrade-type RollingUpdate "
+        assert told["advice"].startswith(f"To do that: {change}")
+
+
+def test_an_old_package_that_is_not_what_the_instance_runs_from_is_told_with_what_that_is(
+    shell: Shell,
+) -> None:
+    more, another = {"x": config_map("x")}, {"cm": config_map(setting="another")}
+    old, new, other = map(shell.package, (OLD | more, NEW | more, OLD | another | more))
+    assert shell.run("install", old)[0] == 0
+    for given, which in (
+        ((other, new), "neither of these packages"),
+        ((new, old), "the new package"),  # the two in the wrong order
+    ):
+        text = shell.run("plan", *given)[1]
+        (row,) = (line for line in text.splitlines() if line.startswith("Runs from  "))
+        assert row.startswith(f"Runs from  {Path(old).name} (sha256 ")
+        assert row.endswith(f"), by its record: {which}")
+    for right in ((old, new), (new,)):
+        assert "Runs from" not in shell.run("plan", *right)[1]
+    document = shell.run("plan", other, new, "-o", "markdown")[1]
+    assert ", by its record: neither of these packages" in document
+
+
+def test_a_plan_that_is_refused_shows_what_a_change_would_do_and_its_command(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cnf = shell.cnf
+    settings = config_map("settings-7f9c", setting="new")
+    new = shell.package({**OLD, "cm": settings, "other": config_map("second", b="1")})
+    status, text = shell.run("plan", cnf.old, new)
+    assert status == 4
+    for line in (
+        f"+ ConfigMap {cnf.namespace}/settings-7f9c: create",
+        f"+ ConfigMap {cnf.namespace}/second: create",
+        f"- ConfigMap {cnf.namespace}/cm: delete",
+    ):
+        assert line in text
+    told = capsys.readouterr().err.partition("To do that: container-update ")[2]
+    command = told.splitlines()[0].removesuffix(".")
+    assert main([*shlex.split(command), "--yes"], io.StringIO()) == 0
+    assert cnf.admin.get(cnf.key("ConfigMap", "settings-7f9c"))
 
 
 def test_an_update_ends_with_what_it_left_and_the_command_that_deletes_it(shell: Shell) -> None:

@@ -124,7 +124,8 @@ def test_the_commands_set_show_and_lift_it_and_a_refusal_names_who_until_when_wh
     said(cnf, admin_kubeconfig, "apply", newer(cnf), status=5)
     assert said(cnf, admin_kubeconfig, "plan", newer(cnf), status=3)
     refusal = capsys.readouterr().err
-    for part in (frozen.who, frozen.until, WHY, "container-update unfreeze --"):
+    when = f"until {frozen.until[:10]} {frozen.until[11:19]} UTC ({WHY}), so no operation"
+    for part in (frozen.who, when, "container-update unfreeze --"):
         assert part in refusal
     said(cnf, admin_kubeconfig, "doctor", status=5)
     said(cnf, admin_kubeconfig, "freeze", status=5)

@@ -545,7 +545,11 @@ rules: [{{apiGroups: [""], resources: [pods], verbs: [get]}}]
     old = shell.package(**FILES, role=role)
     new = shell.package(**FILES, role=role.replace("[get]", "[list]"))
     assert shell.run("install", old)[0] == 0
-    assert shell.run("change", new, "--upgrade-type", "RollingUpdate")[0] == 0
+    status, text = shell.run("change", new, "--upgrade-type", "RollingUpdate")
+    assert (status, text.splitlines()[-1][:43]) == (
+        0,
+        "To go back: container-update undo 2 --kubec",
+    )
     capsys.readouterr()
     assert shell.run("undo", "--no-journal-key")[0] == PlanError.exit_status
     told = "If it is yours, run the same command again and name both packages, --package OLD"
@@ -559,7 +563,9 @@ def test_what_is_not_installed_is_not_updated_but_installed_where_that_is_asked_
 ) -> None:
     package = shell.package(**FILES)
     assert shell.run("apply", package, "--instance-id", INSTANCE)[0] == PlanError.exit_status
-    assert "is not installed" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "is not installed" in error
+    assert f" To install it: container-update install {package} --kubeconfig " in error
     assert shell.run("apply", package, "--instance-id", INSTANCE, "--install")[0] == 0
     assert names(shell.cnf) == {"cm", "w"}
     assert shell.run("apply", package, "--install")[0] == 2
@@ -570,7 +576,7 @@ def test_a_kind_that_the_server_does_not_serve_is_told_with_what_to_do(
 ) -> None:
     widget = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}}"
     assert shell.run("install", shell.package(w=widget))[0] == ClusterError.exit_status
-    told = "Widget of group example.com: the cluster does not serve it: install its CustomResource"
+    told = "does not serve the kind Widget of group example.com: install its CustomResource"
     assert told in capsys.readouterr().err
 
 

@@ -18,7 +18,7 @@ from container_update import NextStep, connect, install
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
 from tests.internals.core import guide_request, main, samples
 
-FILE = resources.files("container_update.cli.reports").joinpath("schema.json")
+FILE = resources.files("container_update.reports").joinpath("schema.json")
 SCHEMA = json.loads(FILE.read_text("utf-8"))
 VALIDATOR = Draft202012Validator(SCHEMA)
 GUIDE = guide_request("v1")

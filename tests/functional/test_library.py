@@ -114,8 +114,7 @@ def test_a_plan_that_is_not_the_saved_one_is_refused(kubeconfig: str, tmp_path: 
     with library.connect(kubeconfig) as cluster:
         library.install(request.old, cluster)
         plan, saved = library.plan_update(request, cluster), tmp_path / "plan"
-        assert "because" in str(plan)
-        assert "diff" in plan._repr_markdown_()
+        assert "because" in library.describe(plan)
         library.save_plan(plan, request, cluster, saved)
         library.update(request, cluster)
         library.update(library.UpdateRequest(old=request.new, new=request.old), cluster)

@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 import pytest
+import yaml
 
 from container_update import ContainerUpdateError, Options, connect, install, terminate
 from tests.functional.cnf import BAD_IMAGE, Cnf
@@ -24,11 +25,21 @@ def listed(cnf: Cnf, kubeconfig: str, *more: str) -> list[dict[str, Any]]:
     return [each for each in instances if each["namespace"] == cnf.namespace]
 
 
+def said(cnf: Cnf, kubeconfig: str, *words: str) -> str:
+    """Return what a command about the CNF's namespace writes as text."""
+    out = io.StringIO()
+    assert main([*words, "-n", cnf.namespace, "--kubeconfig", kubeconfig], out) in (0, 2)
+    return out.getvalue()
+
+
 def test_each_instance_is_listed_with_its_package_its_pods_and_what_is_under_way(
     cnf: Cnf, admin_kubeconfig: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     here: dict[str, Any] = {"namespace": cnf.namespace, "options": cnf.options}
     assert listed(cnf, admin_kubeconfig, "-n", cnf.namespace) == []
+    for verb in ("list", "status"):
+        told = said(cnf, admin_kubeconfig, verb)
+        assert told == f"No VNF instance is known in namespace {cnf.namespace}.\n"
     good = cnf.package({"w.yaml": workload("Deployment", "a", replicas=2)})
     bad = cnf.package({"w.yaml": workload("Deployment", "b", image=BAD_IMAGE)})
     install(good, cnf.admin, instance_id="one", **here)
@@ -82,6 +93,35 @@ def test_an_instance_with_a_pod_in_trouble_is_degraded_although_the_old_pod_is_r
     head, row = table.getvalue().splitlines()
     assert head.split()[:6] == ["NAMESPACE", "INSTANCE", "PACKAGE", "STATE", "READY", "AGE"]
     assert row.split()[3:5] == ["degraded", "1/1"]
+
+
+def test_an_instance_whose_workload_was_deleted_by_hand_is_degraded(
+    cnf: Cnf, admin_kubeconfig: str
+) -> None:
+    package = cnf.package({"w.yaml": workload("Deployment", "a", replicas=2)})
+    job = cnf.package({"j.yaml": workload("Job", "j")})
+    for name, each in {"one": package, "two": job}.items():
+        install(each, cnf.admin, namespace=cnf.namespace, instance_id=name, options=cnf.options)
+    cnf.admin.delete(ObjectKey("apps", "Deployment", cnf.namespace, "a"))
+    cnf.admin.delete(ObjectKey("batch", "Job", cnf.namespace, "j"))
+    one, two = listed(cnf, admin_kubeconfig, "-n", cnf.namespace)
+    assert (one["state"], one["ready"], one["desired"]) == ("degraded", 0, 2)
+    assert two["state"] == "ready", "a Job is not missed once it has run"
+    table = said(cnf, admin_kubeconfig, "status", "--instance-id", "one")
+    assert f"Deployment {cnf.namespace}/a  0/2" in table
+    assert "\n    is not in the cluster\n" in table
+
+
+def test_the_state_of_a_vnf_that_another_program_created_is_shown_after_an_update_was_undone(
+    cnf: Cnf, admin_kubeconfig: str
+) -> None:
+    old = cnf.package({"w.yaml": workload("Deployment", "a")})
+    new = cnf.package({"w.yaml": workload("Deployment", "a", image=BAD_IMAGE)})
+    body = yaml.safe_load(workload("Deployment", "a"))
+    cnf.admin.create({**body, "metadata": {**body["metadata"], "namespace": cnf.namespace}})
+    command = ["apply", old, new, "--yes", "-n", cnf.namespace, "--kubeconfig", admin_kubeconfig]
+    assert main([*command, "--grace-period", "100ms"], io.StringIO()) == 7
+    assert f"Deployment {cnf.namespace}/a  1/1" in said(cnf, admin_kubeconfig, "status")
 
 
 def test_the_history_of_all_namespaces_names_the_instance_of_each_operation(

@@ -612,11 +612,20 @@ class World:
         self.cnf, self.admin = cnf, cnf.admin
         self.one, self.other = (self.package(at) for at in (0, 1))
         self.where = {"namespace": cnf.namespace, "instance_id": INSTANCE}
-        self.install(self.one)
+        self.installed = self.install(self.one).plan
 
     def package(self, spelling: int, kinds: Iterable[str] = OBJECTS) -> str:
         texts = {kind: yaml.safe_dump(OBJECTS[kind][spelling]) for kind in kinds}
         return self.cnf.package({f"{kind.replace(' ', '-')}.yaml": texts[kind] for kind in texts})
+
+    def exported(self) -> str:
+        """Return a package with all of them as ``kubectl get -o yaml`` shows them."""
+        keys = {(each.key.kind, each.key.name): each.key for each in object_steps(self.installed)}
+        files = {}
+        for kind, (one, _) in OBJECTS.items():
+            live = self.admin.get(keys[one["kind"], one["metadata"]["name"]])
+            files[f"{kind.replace(' ', '-')}.yaml"] = yaml.safe_dump(live)
+        return self.cnf.package(files)
 
     def install(self, package: str, instance_id: str = INSTANCE) -> Outcome:
         where = {**self.where, "instance_id": instance_id}
@@ -648,6 +657,20 @@ def test_a_change_of_the_package_changes_none(world: World, upgrade_type: str) -
     plan = plan_change(body, world.admin, OPTIONS, **packages, **world.where)
     wrong = [f"{each.key}: {list(map(str, each.reasons))}" for each in object_steps(plan)]
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("upgrade_type", UPGRADE_TYPES)
+def test_a_change_to_what_was_exported_changes_none(world: World, upgrade_type: str) -> None:
+    """``kubectl get -o yaml``, put back as manifests: with defaults, addresses, owners of fields,
+    status, our own label and annotation, and what admission has added to a Pod."""
+    packages = {"old": world.one, "new": world.exported()}
+    body = {"vnfdId": "unknown", "additionalParams": {"upgrade_type": upgrade_type}}
+    plan = plan_change(body, world.admin, OPTIONS, **packages, **world.where)
+    wrong = [f"{each.key}: {list(map(str, each.reasons))}" for each in object_steps(plan)]
+    assert not wrong, "\n".join(wrong)
+    of_server = ("status", "metadata.uid", "metadata.resourceVersion", "metadata.managedFields")
+    told = [str(note) for note in plan.notes if any(name in note.text for name in of_server)]
+    assert not told, "\n".join(told)
 
 
 def test_a_change_to_the_same_notes_no_drift(world: World) -> None:

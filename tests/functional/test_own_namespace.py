@@ -297,8 +297,10 @@ def test_a_failed_installation_takes_it_back_unless_something_else_is_in_it(
             if site.cnf.admin.get(ObjectKey.of(body)) is None:
                 site.cnf.admin.create(body)
 
-    with pytest.raises(UpdateFailedError):
+    with pytest.raises(UpdateFailedError) as raised:
         site.install(bare["bad"], create_namespace=True, progress=put)
+    said = f"Namespace {site.name}: stays: it is not empty"
+    assert (said in str(raised.value)) == (other is not None)
     assert status(site.cnf.admin, **site.where).record is None if other else True
     if other is None:
         site.until_gone()

@@ -400,6 +400,24 @@ def test_its_plan_writes_nothing(verb: Verb, more: tuple[str, ...], site: Site) 
     assert contents(site.lab.kubeconfig, site.namespace) == known
 
 
+LOOKS = (
+    ("status",), ("status", "--watch"), ("list",), ("history",), ("history", "--last", "--diff"),
+    ("undo", "--plan"), ("doctor",),
+)  # fmt: skip
+"""Commands that only look, and take no package."""
+
+
+@pytest.mark.parametrize("verb", [each for each in VERBS if each.name == "update"], ids=["update"])
+def test_what_only_looks_writes_nothing(verb: Verb, site: Site) -> None:
+    verb.act(site, site.lab.cluster)
+    known, sent = at_rest(site), requests(site)
+    for words in LOOKS:
+        status, text = typed(site, *words, *site.options[: len(site.options) - len(FAST)])
+        assert status in (0, 2, 3), (words, text)
+    assert requests(site) == sent
+    assert contents(site.lab.kubeconfig, site.namespace) == known
+
+
 def at_rest(site: Site) -> Contents:
     """Wait until the objects stay as they are; return them."""
     seen: list[Contents] = [{}]

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from container_update import UpdateFailedError
+from container_update import UpdateFailedError, describe
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
 from tests.functional.conftest import overwrite
 from tests.functional.manifests import ENV, ENV_FROM, MOUNT, VOLUME, config_map, secret, workload
@@ -94,7 +94,7 @@ def test_a_partition_keeps_the_pods_below_it(cnf: Cnf, first: int) -> None:
     assert after[f"w-{first}"] == before[f"w-{first}"]
     assert after[f"w-{first + 1}"].image == IMAGES[1]
     assert f"keeps the pods with ordinals below {first + 1} as" in str(outcome.plan.notes)
-    assert "Plan: 1 to restart (1 pod)." in str(outcome.plan)
+    assert "Plan: 1 to restart (1 pod)." in describe(outcome.plan)
 
 
 @pytest.mark.parametrize(

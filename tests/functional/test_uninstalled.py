@@ -63,6 +63,12 @@ def test_who_removed_an_instance_and_why_is_shown_after_it_and_is_not_the_histor
     assert instance["underWay"].endswith(": the site is closed")
     assert said(cnf, admin_kubeconfig, "list")["instances"] == []
     assert history(cnf.admin, cnf.options, **where) == ()
+    address = f"--kubeconfig {admin_kubeconfig} --namespace {cnf.namespace}"
+    hint = f". What was uninstalled: container-update list --uninstalled {address}\n"
+    for verb in ("list", "status", "history"):
+        told = io.StringIO()
+        main([verb, "-n", cnf.namespace, "--kubeconfig", admin_kubeconfig], told)
+        assert told.getvalue().endswith(hint)
 
     install(old, cnf.admin, cnf.options, **where)
     (revision,) = history(cnf.admin, cnf.options, **where)

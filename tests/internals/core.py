@@ -9,9 +9,6 @@ from container_update.cli import man
 from container_update.cli.arguments import parser
 from container_update.cli.main import main, root_parser
 from container_update.cli.operate import with_images_checked
-from container_update.cli.reports import json_report, markdown_report, outcome_report, plan_report
-from container_update.cli.reports.history_report import NOTHING_KEPT, diff_of_revision
-from container_update.cli.reports.lines import text_of
 from container_update.cli.terminal import approval, output
 from container_update.cli.terminal.output import FORMATS, MARKDOWN
 from container_update.cluster import informer, keeping, operation_secrets, prometheus
@@ -39,7 +36,7 @@ from container_update.engine.goals.change_request import ScriptName
 from container_update.engine.goals.from_vnfm import FromVnfm
 from container_update.engine.goals.request_schema import CHANGE_REQUEST
 from container_update.engine.goals.upkeep import Heal, Scale
-from container_update.engine.instances import NotInstalledError, only_instance, record_of
+from container_update.engine.instances import only_instance, record_of
 from container_update.engine.journalled_run import JournalledRun
 from container_update.engine.progress import step_events
 from container_update.engine.run import operate, preview, run
@@ -48,7 +45,7 @@ from container_update.engine.scripts.coordination import CoordinationError
 from container_update.engine.watch import Watch, attach
 from container_update.model import cluster, context_threads, errors, options, packing
 from container_update.model.cluster import Keep, Listing, Right, WatchEvent
-from container_update.model.errors import FrozenError, NoWayBackError
+from container_update.model.errors import FrozenError, NotInstalledError, NoWayBackError
 from container_update.model.objects import INSTANCE_LABEL, Collection, Json, ObjectKey, instance_of
 from container_update.model.operation import Phase, name_of
 from container_update.model.options import DEFAULTS
@@ -75,6 +72,9 @@ from container_update.planning.steps import ConfigStep, RestartStep, object_step
 from container_update.planning.steps.manifest import with_recorded_digest
 from container_update.planning.steps.new_objects import new_object
 from container_update.records.vnf_records import Records
+from container_update.reports import json_report, markdown_report, outcome_report, plan_report
+from container_update.reports.history_report import NOTHING_KEPT, diff_of_revision
+from container_update.reports.lines import text_of
 from container_update.workloads import ownership, registry
 from container_update.workloads.kinds.deployment import Deployment
 from container_update.workloads.ownership import owned_pods

@@ -39,7 +39,6 @@ DANGERS: dict[str, tuple[str, dict[str, str]]] = {
         {
             "container_update/__init__.py": "one of the names of its own table",
             "container_update/cli/main.py": "one of the names of its own table",
-            "container_update/model/plan.py": "a report of the command",
             "container_update/drivers/v2_process.py": "one of the names of its own table",
             "container_update/engine/scripts/runner.py": "the script that its parent "
             "was asked to run",

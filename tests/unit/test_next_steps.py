@@ -29,7 +29,6 @@ from container_update.model.errors import (
     ClusterError,
     ContainerUpdateError,
     NextStep,
-    PlanError,
     UpdateFailedError,
     with_advice,
 )
@@ -175,9 +174,8 @@ FRONT_ENDS: dict[str, tuple[Said, str]] = {
 
 def says_all(error: ContainerUpdateError) -> bool:
     """The messages about a request, and about what the cluster holds, say what to do."""
-    is_plan = isinstance(error, PlanError) and not isinstance(error, StalePlanError)
-    is_about_both = is_plan and error.next_step is NextStep.FIX_TARGET
-    return error.next_step is NextStep.FIX_REQUEST or is_about_both
+    says = error.next_step in (NextStep.FIX_REQUEST, NextStep.FIX_TARGET)
+    return says and not isinstance(error, StalePlanError)
 
 
 @pytest.mark.parametrize("front_end", FRONT_ENDS)
@@ -196,7 +194,7 @@ def test_a_front_end_says_what_to_do_next_in_its_own_words(
     assert head in ("", "container-update: ")
     advice = advice.strip()
     if own_words is COMMAND and says_all(found):
-        assert not advice
+        assert not advice or "container-update " in advice, "it is the command that the text means"
         return
     assert re.fullmatch(r"[A-Z].*[^.{}]\.\n?", advice)
     assert re.search(own_words, advice)

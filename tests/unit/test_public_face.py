@@ -18,7 +18,7 @@ import container_update
 NAMES = {
     *("connect", "install", "update", "change_package", "heal", "scale", "terminate", "uninstall"),
     *("plan_install", "plan_update", "plan_change", "plan_heal", "plan_scale", "plan_uninstall"),
-    *("freeze", "unfreeze", "events", "plan_of", "save_plan", "apply_plan"),
+    *("freeze", "unfreeze", "events", "plan_of", "save_plan", "apply_plan", "describe"),
     *("InstallRequest", "TerminateRequest", "UndoRequest", "ChangePackageRequest"),
     *("HealRequest", "ScaleRequest"),
     *("resume", "rollback", "promote", "abort", "status", "history", "undo", "plan_undo"),

@@ -61,9 +61,7 @@ def test_each_step_has_what_it_changes(
     assert steps["ConfigMap default/settings"]["diff"] == [
         "@@ -1 +1 @@ level",
         "-1.0",
-        "\\ No newline at end of file",
         "+2.0",
-        "\\ No newline at end of file",
     ]
     assert steps["Deployment default/front"]["diff"] == [
         "@@ container web @@",
@@ -96,7 +94,7 @@ def test_a_step_tells_what_the_server_said_in_whatever_characters(
     assert step["message"].endswith("no\\x00 way")
 
 
-def test_of_a_failed_operation_no_step_that_was_undone_counts_as_done(
+def test_of_a_failed_operation_no_undone_step_is_done_and_the_one_that_failed_is_known(
     client: Client, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     path, new = vnfs.launched(client, cluster, tmp_path)
@@ -105,6 +103,9 @@ def test_of_a_failed_operation_no_step_that_was_undone_counts_as_done(
     progress = progress_of(client, failed)
     assert {step["state"] for step in progress["steps"]} == {"undone"}
     assert (progress["done"], progress["total"]) == (0, 2)
+    (failing,) = (step for step in progress["steps"] if step["problem"])
+    assert failing["object"].startswith("Deployment ")
+    assert IMAGES[1] in failing["problem"]
 
 
 # --- coordination scripts while they run --------------------------------------------------------

@@ -17,7 +17,7 @@ import pytest
 import requests
 from anyio import CapacityLimiter, to_thread
 
-from container_update import connect
+from container_update import Options, connect, history
 from tests.internals.core import ObjectKey
 from tests.internals.service import events
 from tests.vnfm import many, site
@@ -191,6 +191,31 @@ def test_past_operations_keep_names_and_packages_and_can_be_filtered(vnfm: Site)
     assert found(instance=instance, state="FAILED") == []
     marker = vnfm.call("GET", f"/view/operations?instance={instance}").json()[0]["marker"]
     assert found(instance=instance, before=marker) == [instantiated]
+    vnfm.remove(path)
+
+
+def test_the_reason_of_a_request_is_in_the_history_of_the_service_and_of_the_cluster(
+    vnfm: Site, tmp_path: Path
+) -> None:
+    path, why = vnfm.instantiated(GUIDE, "reasoned"), "CHG-7: more log, 24 h"
+    instance, update = path.rpartition("/")[2], vnfm.request(GUIDE, "update")
+    for refused in ("two\nlines", "x" * 256):
+        url = f"{vnfm.url}{path}?{urlencode({'why': refused})}"
+        answer = vnfm.client.patch(url, json=update, timeout=30)
+        assert (answer.status_code, answer.json()["detail"][:22]) == (400, "why: expected one line")
+    accepted = vnfm.call("PATCH", f"{path}?{urlencode({'why': why})}", update)
+    assert vnfm.settled(accepted)["operationState"] == "COMPLETED"
+    heal = {"cause": "a node was lost"}
+    vnfm.settled(vnfm.call("POST", f"{path}/heal", heal))
+    query = f"/view/operations?instance={instance}"
+    told = {each["operation"]: each["why"] for each in vnfm.call("GET", query).json()}
+    assert told == {"HEAL": heal["cause"], "MODIFY_INFO": why, "INSTANTIATE": ""}
+    found = vnfm.call("GET", f"/view/operations?{urlencode({'text': 'chg-7'})}").json()
+    assert [each["instanceId"] for each in found] == [instance]
+    kubeconfig = vnfm.stage.cluster.write_kubeconfig(tmp_path / "kubeconfig")
+    with connect(str(kubeconfig), options=Options(no_journal_key=True)) as cluster:
+        revisions = history(cluster, namespace=GUIDE.name, instance_id=instance)
+    assert [each.origin.why for each in revisions] == [why, ""]  # the heal had nothing to do
     vnfm.remove(path)
 
 

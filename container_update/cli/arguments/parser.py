@@ -49,6 +49,16 @@ class UsageError(ContainerUpdateError):
     next_step = NextStep.FIX_REQUEST
 
 
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Writes the value of an option once, after all its names: ``-n, --namespace NAME``."""
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if not action.option_strings or action.nargs == 0:
+            return super()._format_action_invocation(action)
+        value = self._format_args(action, self._get_default_metavar_for_optional(action))
+        return f"{', '.join(action.option_strings)} {value}"
+
+
 class CommandParser(argparse.ArgumentParser):
     """A parser that takes no abbreviations, which would break scripts when an option is added.
 
@@ -56,8 +66,7 @@ class CommandParser(argparse.ArgumentParser):
     """
 
     def __init__(self, *, configured: bool = False, **how: Any) -> None:
-        formatter = argparse.RawDescriptionHelpFormatter
-        super().__init__(**{"allow_abbrev": False, "formatter_class": formatter, **how})
+        super().__init__(**{"allow_abbrev": False, "formatter_class": _Formatter, **how})
         self.register("type", int, _whole_number)
         self._configured = configured
 

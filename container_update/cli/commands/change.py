@@ -27,7 +27,7 @@ def add_commands(add_command: Callable[..., argparse.ArgumentParser]) -> None:
     add_change_arguments(command, types="Blue-Green, Canary, RollingUpdate", vdus="default: all")
     add = command.add_argument
     add("--canary-steps", metavar="N,...",
-        help="of a canary: percent of new pods after each step (default: 10,50,100)")  # fmt: skip
+        help="percent of new pods after each step (10,50,100)")  # fmt: skip
     add("--hold", action="store_true",
         help="wait for promote or abort before the switch, or between a canary's steps"
     )  # fmt: skip
@@ -49,9 +49,9 @@ def add_change_arguments(
     add = command.add_argument
     add("--plan", action="store_true", help="show what the change would do; write nothing")
     add("--upgrade-type", metavar="TYPE",
-        help=f"{types}, or that of another installed strategy")  # fmt: skip
+        help=f"{types}, or a plugin's")  # fmt: skip
     add("--request", metavar="FILE", type=Path,
-        help="a JSON file with a ChangeCurrentVnfPkgRequest; options override it")  # fmt: skip
+        help="a JSON file with a ChangeCurrentVnfPkgRequest")  # fmt: skip
     add("--vdu", action="append", default=[], metavar="VDU",
         help=f"the id of a VDU to change (repeatable; {vdus})")  # fmt: skip
     hide(add("--coordinate-new", metavar="PATH[:CLASS]",
@@ -65,7 +65,7 @@ def add_change_arguments(
     hide(add("--records", metavar="FILE", type=Path,
         help="the file to write the VnfInstance to after the change"))  # fmt: skip
     add("--leave-failed", action="store_true",
-        help="leave a change that fails for resume or rollback instead of undoing it")  # fmt: skip
+        help="leave what fails for resume or rollback")  # fmt: skip
     output.add_plan_arguments(command)
     output.add_approval_arguments(command)
 

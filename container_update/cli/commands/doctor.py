@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the command; see :mod:`container_update.cli.commands.update`."""
-    text = "check what an update needs: cluster, namespace, rights, packages"
+    text = "check what an update needs: cluster, rights, packages"
     command = add("doctor", _doctor, text)
     command.add_argument("old", metavar="OLD", nargs="?",
         help=f"the current package: {connection.PACKAGE}")  # fmt: skip

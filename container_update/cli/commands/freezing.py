@@ -17,8 +17,8 @@ from container_update.model.times import time_of
 
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the commands; see :mod:`container_update.cli.commands.update`."""
-    text = "let no operation of an instance begin; one under way can be ended"
-    command = add("freeze", _freeze, text)
+    text = "let no operation of an instance begin"
+    command = add("freeze", _freeze, text, f"{text}; one under way can be ended")
     command.add_argument("--until", metavar="TIME", type=_time,
         help="when it ends: 8h, or 2026-12-31T06:00+01:00 (default: with unfreeze)")  # fmt: skip
     operate.add_message_argument(command)

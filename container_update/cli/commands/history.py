@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, TextIO
 from container_update.cli import connection
 from container_update.cli.arguments import option_arguments
 from container_update.cli.arguments.parser import UsageError
-from container_update.cli.reports import history_report
-from container_update.cli.reports.lines import Line
 from container_update.cli.terminal import output
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.cli.terminal.screen import Screen
 from container_update.model.errors import PlanError
+from container_update.reports import history_report
+from container_update.reports.lines import Line
 
 if TYPE_CHECKING:
     from container_update.cluster.operation import Revision
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the command; see :mod:`container_update.cli.commands.update`."""
-    text = "list the operations that have ended; show one of them, or what it changed"
-    command = add("history", _history, text)
+    text = "list the operations that have ended, or show one"
+    long = "List the operations that have ended; show one of them, or what it changed"
+    command = add("history", _history, text, long)
     command.add_argument("revision", metavar="REV", type=int, nargs="?",
         help="show this one, by its number in the list")  # fmt: skip
     connection.add_all_namespaces(command)
@@ -46,10 +47,15 @@ def _history(parsed: argparse.Namespace, out: TextIO) -> int:
     with connection.connected_instance(parsed) as (cluster, where):
         options = option_arguments.read(parsed)
         revisions = operations.history(cluster, options, **where)
-        unknown = "" if revisions else instances.unknown_instance(cluster, **where, options=options)
+        nothing = ""
+        if not revisions:
+            unknown = instances.unknown_instance(cluster, **where, options=options)
+            nothing = connection.with_uninstalled(
+                unknown or history_report.NOTHING_KEPT, parsed, cluster, parsed.namespace
+            )
     is_one = _is_one(parsed)
     if not revisions and (is_one or not output.is_document(parsed)):
-        return output.write_nothing(unknown or history_report.NOTHING_KEPT, parsed, out)
+        return output.write_nothing(nothing, parsed, out)
     if is_one:
         one = _chosen(parsed, revisions)
         every = history_report.revision_lines(one, every=parsed.all)

@@ -10,16 +10,16 @@ from typing import TextIO
 
 from container_update.cli import connection
 from container_update.cli.arguments import option_arguments
-from container_update.cli.reports import listing_report
 from container_update.cli.terminal import output
 from container_update.cli.terminal.output import DONE
 from container_update.cli.terminal.screen import Screen
 from container_update.planning.plan_json import document
+from container_update.reports import listing_report
 
 
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the command; see :mod:`container_update.cli.commands.update`."""
-    text = "list the VNF instances: package, state, age, last operation, what is under way"
+    text = "list the VNF instances: package, state, what is under way"
     command = add("list", _list, text)
     connection.add_all_namespaces(command)
     connection.add_uninstalled(command)
@@ -40,6 +40,11 @@ def _list(parsed: argparse.Namespace, out: TextIO) -> int:
             found, _ = list_uninstalled(cluster, namespace, options)
         else:
             found = list_instances(cluster, namespace, options)
+        where = f"namespace {namespace}" if namespace else "the cluster"
+        what = "was uninstalled" if parsed.uninstalled else "is known"
+        nothing = f"No VNF instance {what} in {where}."
+        if not (found or parsed.uninstalled):
+            nothing = connection.with_uninstalled(nothing, parsed, cluster, namespace)
     if parsed.instance_id is not None:
         found = tuple(each for each in found if each.instance_id == (parsed.instance_id or None))
     if output.is_document(parsed):
@@ -48,7 +53,5 @@ def _list(parsed: argparse.Namespace, out: TextIO) -> int:
     elif found:
         Screen(out).show(listing_report.instance_lines(found, datetime.now(timezone.utc)))
     else:
-        where = f"namespace {namespace}" if namespace else "the cluster"
-        what = "was uninstalled" if parsed.uninstalled else "is known"
-        out.write(f"No VNF instance {what} in {where}.\n")
+        out.write(f"{nothing}\n")
     return DONE

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, TextIO
 
 from container_update.cli import connection, operate
 from container_update.cli.arguments import option_arguments
-from container_update.cli.reports import outcome_report
-from container_update.cli.reports.lines import Header
 from container_update.cli.terminal import approval, output
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.cli.terminal.screen import Screen
@@ -24,6 +22,8 @@ from container_update.model.operation import Status
 from container_update.model.outcome import Outcome, Progress, StepState
 from container_update.planning.plan_json import document
 from container_update.planning.summary import counted
+from container_update.reports import outcome_report
+from container_update.reports.lines import Header
 
 if TYPE_CHECKING:
     from container_update.engine.instances import WorkloadState
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the commands; see :mod:`container_update.cli.commands.update`."""
-    text = "show an operation that runs or was interrupted, else how the workloads are"
+    text = "show what is under way, else how the workloads are"
     command = add("status", _status, text)
     command.add_argument("--watch", action="store_true",
         help="follow an operation that runs until it has ended; write nothing")  # fmt: skip
@@ -68,7 +68,9 @@ def _status(parsed: argparse.Namespace, out: TextIO) -> int:
         if not (current.record or current.holder):
             states = instances.workloads(cluster, **where, options=options)
             if not states:
-                remark = instances.unknown_instance(cluster, **where, options=options)
+                remark = instances.no_instance(cluster, **where, options=options)
+            if remark:
+                remark = connection.with_uninstalled(remark, parsed, cluster, parsed.namespace)
     return show_status(current, states, parsed, out, remark)
 
 
@@ -88,7 +90,8 @@ def show_status(
         body = document("Status", {**current.as_dict(), "workloads": workloads})
         output.write_document(body, parsed, out)
     else:
-        out.write("\n".join(filter(None, [str(current), remark])) + "\n")
+        told = "" if remark and current == Status(None) else str(current)
+        out.write("\n".join(filter(None, [told, remark])) + "\n")
         if states:
             Screen(out).show(outcome_report.workload_lines(states, datetime.now(timezone.utc)))
     return DONE if current.record or current.holder else NOTHING_TO_DO

@@ -28,7 +28,7 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
 
     :param add: adds one, by its name, its function and its help.
     """
-    text = "show what an update would write and restart, and why; write nothing"
+    text = "show what an update would write and restart, and why"
     command = add("plan", _plan, text)
     connection.add_package_arguments(command)
     operate.add_saving_arguments(command)
@@ -45,29 +45,27 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     text = "undo finished updates: go back to what was there before"
     command = add("undo", partial(operate.run, _undo_request), text)
     command.add_argument("revision", metavar="REV", type=int, nargs="?",
-        help="the first update to undo, all after it are undone too (default: the newest that has "
-        "not been undone)")  # fmt: skip
+        help="the first update to undo, with all after it (default: the newest)")  # fmt: skip
     command.add_argument("--package", metavar="PACKAGE", action="append", default=[],
-        help="a package of a change of the package that is undone (repeatable): both are needed "
-        "where it has coordination scripts")  # fmt: skip
+        help="of a change that is undone (repeatable): both where it had scripts")  # fmt: skip
     operate.add_arguments(command)
 
     text = "create what a package describes, and wait until it is ready"
     command = add("install", partial(operate.run, _install_request), text)
     command.add_argument("package", metavar="PACKAGE", help=connection.PACKAGE)
     command.add_argument("--create-namespace", action="store_true",
-        help="create the namespace where it does not exist; no command deletes it later"
+        help="create the namespace if it does not exist"
     )  # fmt: skip
     _add_instance(command)
 
-    text = "delete the objects of a VNF instance, and wait until they are gone"
+    text = "delete what a VNF instance has, and wait until it is gone"
     command = add("uninstall", partial(operate.run, _uninstall_request), text)
     command.add_argument("package", metavar="PACKAGE", nargs="?",
-        help="what the instance runs from, where there is no record of it")  # fmt: skip
+        help="what it runs from, where there is no record of it")  # fmt: skip
     command.add_argument("--delete-data", action="store_true",
-        help="delete its PersistentVolumeClaims too, and with them the data")  # fmt: skip
+        help="delete its PersistentVolumeClaims and the data too")  # fmt: skip
     command.add_argument("--delete-shared", action="store_true",
-        help="delete cluster-scoped objects and Namespaces too, with all in them")  # fmt: skip
+        help="delete Namespaces and what is cluster-scoped too")  # fmt: skip
     _add_instance(command)
 
 
@@ -81,9 +79,9 @@ def _add_common(command: argparse.ArgumentParser) -> None:
 
 def _add_instance(command: argparse.ArgumentParser) -> None:
     command.add_argument("--def-file", action="append", default=[], metavar="PATH",
-        help="a def-file of the instance (repeatable; default: all of PACKAGE)")  # fmt: skip
+        help="a def-file of it (repeatable; default: all)")  # fmt: skip
     command.add_argument("--leave-failed", action="store_true",
-        help="leave what fails for resume or rollback instead of undoing it")  # fmt: skip
+        help="leave what fails for resume or rollback")  # fmt: skip
     operate.add_arguments(command)
 
 

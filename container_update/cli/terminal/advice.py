@@ -5,19 +5,26 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from container_update.cli.terminal.approval import NotApprovedError
 from container_update.engine.saved_plan import StalePlanError
-from container_update.model.errors import ContainerUpdateError, NextStep, PlanError
+from container_update.model.errors import (
+    ChangeNeededError,
+    ContainerUpdateError,
+    NextStep,
+    NotInstalledError,
+    UpdateFailedError,
+)
+from container_update.workloads.pod_status import NEVER_PULLS, PULLS
 
 if TYPE_CHECKING:
     from container_update.engine.goals.change_request import ChangeRequest
+    from container_update.model.outcome import Outcome
     from container_update.model.plan import Plan
 
 SENTENCES: Mapping[NextStep, str] = {
-    NextStep.FIX_TARGET: "Fix this, then run the same command again",
     NextStep.RETRY: "Run the same command again, perhaps a little later",
     NextStep.WAIT: "Wait until that has ended, then run the same command again; see: {status}",
     NextStep.FIX_AND_RETRY: "Correct the cause, then run the same command again",
@@ -29,7 +36,7 @@ SENTENCES: Mapping[NextStep, str] = {
     "the old one with both; else delete the Secret",
     NextStep.NAME_BOTH_PACKAGES: "If it is yours, run the same command again and name both "
     "packages, {both}; else delete the Secret",
-    NextStep.UNFREEZE: "Lift it: {unfreeze}; then run the same command again",
+    NextStep.UNFREEZE: "To let operations begin again: {unfreeze}",
     NextStep.CHECK_STATUS: "See whether another run goes on with it: {status}; if none does, "
     "finish it: {resume}; or go back: {rollback}",
 }
@@ -38,20 +45,44 @@ _OF_PACKAGE = ("request", "coordinate_new", "coordinate_old", "new_def_file", "f
 """Options of a change of the package that have another value for another package."""
 
 
+_ADDRESS_OF_NAMESPACE = ("kubeconfig", "context", "namespace")
+
+
 def advice(error: ContainerUpdateError, parsed: argparse.Namespace) -> str:
     """Return what to do next; '' where the message has said it.
 
     :param parsed: the arguments of the command that failed.
     """
+    if special := _of_class(error, parsed):
+        return special
+    if error.next_step in (NextStep.FIX_REQUEST, NextStep.FIX_TARGET):
+        return ""  # such a message says what to do
+    return next_sentence(error.next_step, parsed)
+
+
+def _of_class(error: ContainerUpdateError, parsed: argparse.Namespace) -> str:
+    """Return what to do after an error whose class says more than its next step; or nothing."""
     if isinstance(error, NotApprovedError):
         return "Run the same command again and answer y, or use --yes"
     if isinstance(error, StalePlanError):
         return "Make the plan again, have it approved, then run the same command again"
-    if error.next_step is NextStep.FIX_REQUEST or (
-        isinstance(error, PlanError) and error.next_step is NextStep.FIX_TARGET
-    ):
-        return ""  # such a message says what to do
-    return next_sentence(error.next_step, parsed)
+    if isinstance(error, ChangeNeededError) and not getattr(parsed, "family", ""):
+        packages = [each for name in ("old", "new") if (each := getattr(parsed, name, ""))]
+        return f"To do that: {_change_command(packages, parsed)}"
+    if isinstance(error, NotInstalledError) and (new := getattr(parsed, "new", "")):
+        command = f"{_program(parsed)} install {shlex.quote(new)}{_address(parsed)}"
+        return f"To install it: {command}"
+    if isinstance(error, UpdateFailedError) and error.next_step is NextStep.FIX_AND_RETRY:
+        return f"{_cause_to_fix(error.outcome)}, then run the same command again"
+    return ""
+
+
+def _cause_to_fix(outcome: Outcome) -> str:
+    """Return what to fix of what failed, by what its pods report."""
+    reasons = {each.diagnosis.reason for each in outcome.results if each.diagnosis}
+    if reasons and reasons <= PULLS | NEVER_PULLS:
+        return "Correct the image, or make it available"
+    return "Correct the cause"
 
 
 def next_sentence(step: NextStep, parsed: argparse.Namespace) -> str:
@@ -79,6 +110,18 @@ def undo_command(revision: int, parsed: argparse.Namespace) -> str:
     return f"{_program(parsed)} undo {revision}{_address(parsed)}"
 
 
+def uninstalled_sentence(parsed: argparse.Namespace) -> str:
+    """Return the sentence that names the command for what was uninstalled.
+
+    :param parsed: the arguments of the command that found no instance.
+    """
+    every = getattr(parsed, "all_namespaces", False)
+    where = ("kubeconfig", "context") if every else _ADDRESS_OF_NAMESPACE
+    more = " --all-namespaces" if every else ""
+    command = f"{_program(parsed)} list --uninstalled{more}{_options(parsed, where)}"
+    return f"What was uninstalled: {command}"
+
+
 def update_back_command(parsed: argparse.Namespace) -> str:
     """Return the command that updates to the old package again; '' where none was named.
 
@@ -97,8 +140,12 @@ def change_command(plan: Plan, parsed: argparse.Namespace) -> str:
     :param parsed: the arguments of the command that updated.
     """
     new = plan.packages[-1].source if plan.packages else "NEW"
-    packages = shlex.join([old, new] if (old := getattr(parsed, "old", "")) else [new])
-    command = f"{_program(parsed)} change {packages} --upgrade-type RollingUpdate"
+    old = getattr(parsed, "old", "")
+    return _change_command([old, new] if old else [new], parsed)
+
+
+def _change_command(packages: Sequence[str], parsed: argparse.Namespace) -> str:
+    command = f"{_program(parsed)} change {shlex.join(packages)} --upgrade-type RollingUpdate"
     return f"{command}{_address(parsed)}"
 
 

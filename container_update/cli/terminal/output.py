@@ -17,16 +17,6 @@ from types import MappingProxyType
 from typing import Any, TextIO, cast
 
 from container_update.cli.arguments.parser import hide
-from container_update.cli.reports import json_report, lines
-from container_update.cli.reports.lines import NONE as NO_HEADER
-from container_update.cli.reports.lines import Header, Line
-from container_update.cli.reports.markdown_report import (
-    outcome_markdown,
-    plan_markdown,
-    sentence_markdown,
-)
-from container_update.cli.reports.outcome_report import is_change, outcome_lines, summary_line
-from container_update.cli.reports.plan_report import plan_lines, summary_lines
 from container_update.cli.terminal import advice as next_steps
 from container_update.cli.terminal import approval
 from container_update.cli.terminal import progress as progress_views
@@ -43,6 +33,16 @@ from container_update.model.scripts import ScriptReport
 from container_update.planning import plan_json
 from container_update.planning.comparison.diff import printable_lines
 from container_update.planning.summary import counted
+from container_update.reports import json_report, lines
+from container_update.reports.lines import NONE as NO_HEADER
+from container_update.reports.lines import Header, Line
+from container_update.reports.markdown_report import (
+    outcome_markdown,
+    plan_markdown,
+    sentence_markdown,
+)
+from container_update.reports.outcome_report import is_change, outcome_lines, summary_line
+from container_update.reports.plan_report import plan_lines, summary_lines
 
 DONE, NOTHING_TO_DO, CHANGES_PENDING = 0, 2, 3
 """Exit statuses; each class of error has its own."""
@@ -190,8 +190,7 @@ def add_progress_arguments(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("--progress", dest="progress_style", metavar="STYLE", choices=progress_views.STYLES,
         default=progress_views.AUTO,
-        help="what is shown meanwhile: live, plain, json (an event per line) or none (default: "
-        "live on a terminal, else plain)")  # fmt: skip
+        help="live (default on a terminal), plain, json or none")  # fmt: skip
 
 
 def add_plan_arguments(command: argparse.ArgumentParser) -> None:
@@ -205,7 +204,7 @@ def add_plan_arguments(command: argparse.ArgumentParser) -> None:
 def add_detailed_exitcode(command: argparse.ArgumentParser) -> None:
     """Add the option that tells kinds of success from each other."""
     command.add_argument("--detailed-exitcode", action="store_true",
-        help="exit with 2 if there is nothing to do, with 3 if a plan has changes")  # fmt: skip
+        help="exit with 2: nothing to do, 3: a plan has changes")  # fmt: skip
 
 
 def add_approval_arguments(command: argparse.ArgumentParser) -> None:
@@ -231,7 +230,8 @@ def show_plan(plan: Plan, parsed: argparse.Namespace, out: TextIO) -> int:
     if parsed.output == TEXT:
         is_short = getattr(parsed, "summary", False)
         text = summary_lines(plan) if is_short else plan_lines(plan, every=parsed.all)
-        Screen(out).show([*header.lines(plan.packages), *text])
+        told = map(Line.of, _not_done(plan, parsed))
+        Screen(out).show([*header.lines(plan.packages), *text, *told])
     elif is_document(parsed):
         write_document({**plan_json.plan_dict(plan), **header.as_dict()}, parsed, out)
     else:
@@ -296,8 +296,10 @@ def show_outcome(  # noqa: PLR0913, PLR0917
             next_step = f"{next_steps.next_sentence(NextStep.PROMOTE_OR_ABORT, parsed)}."
         told = (*_not_done(outcome.plan, parsed), *filter(None, [next_step]))
         Screen(out).show([*shown, *map(Line.of, told)])
-    elif parsed.progress_style == progress_views.NONE:
-        Screen(out).show(outcome_lines(outcome))
+    else:
+        is_shown = parsed.progress_style != progress_views.NONE
+        others = map(Line.of, _not_done(outcome.plan, parsed))
+        Screen(out).show([*(() if is_shown else outcome_lines(outcome)), *others])
 
 
 def show_scripts(reports: Sequence[ScriptReport], parsed: argparse.Namespace, out: TextIO) -> None:

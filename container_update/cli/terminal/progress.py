@@ -17,11 +17,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TextIO
 
-from container_update.cli.reports import json_report, lines
-from container_update.cli.reports.lines import NONE as NO_HEADER
-from container_update.cli.reports.lines import Header, Line
-from container_update.cli.reports.outcome_report import result_lines
-from container_update.cli.reports.plan_report import plan_lines
 from container_update.cli.terminal.screen import Screen
 from container_update.model import context_threads
 from container_update.model.errors import UpdateFailedError
@@ -38,6 +33,11 @@ from container_update.model.outcome import (
 from container_update.model.plan import Plan, Step
 from container_update.planning.comparison.diff import printable
 from container_update.planning.summary import counted
+from container_update.reports import json_report, lines
+from container_update.reports.lines import NONE as NO_HEADER
+from container_update.reports.lines import Header, Line
+from container_update.reports.outcome_report import result_lines
+from container_update.reports.plan_report import plan_lines
 
 _IMAGE = re.compile('image "[^"]*": ')
 """In the message of a pod that waits for its image, which its trouble names already."""

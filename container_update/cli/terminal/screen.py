@@ -16,8 +16,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TextIO
 
-from container_update.cli.reports.lines import Line
 from container_update.planning.comparison.diff import printable_lines
+from container_update.reports.lines import Line
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -13,7 +13,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TextIO
 
-from container_update.cli.reports.outcome_report import summary_line
 from container_update.cli.terminal.progress import shown
 from container_update.cli.terminal.screen import Screen
 from container_update.cluster.client import KubernetesCluster, connect
@@ -32,6 +31,7 @@ from container_update.model.outcome import Outcome, Progress
 from container_update.model.requests import DEF_FILES, ChangePackageRequest, UpdateRequest
 from container_update.model.scripts import ScriptReport
 from container_update.package.tools import samples
+from container_update.reports.outcome_report import summary_line
 from container_update.workloads.registry import is_workload
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, TextIO
 
-from container_update.cli.reports.outcome_report import workload_lines
 from container_update.cli.terminal.screen import Screen
 from container_update.cluster.client import KubernetesCluster
 from container_update.engine.instances import workloads
 from container_update.model.objects import Json
 from container_update.openstack.vnfcs import PORT, SERVER, stack_of
+from container_update.reports.outcome_report import workload_lines
 
 if TYPE_CHECKING:
     from container_update.openstack.client import Heat

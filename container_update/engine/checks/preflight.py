@@ -116,7 +116,7 @@ def rights(plan: Plan, cluster: ReadOnlyCluster) -> str:
     if missing := cluster.refused(needed):
         raise errors.ClusterError(
             f"this account may not {'; '.join(map(str, missing))}: bind a Role with these rights "
-            "to it",
+            "to it ('try samples rbac' writes one)",
             status=403,
         )
     return f"all {len(needed)} that are needed"

@@ -140,7 +140,7 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
             others := content(step.key.name, self.cluster)
         ):
             LOG.warning("%s stays: %s in it", step.key, ", ".join(map(str, others[:3])))
-            return Reverted.OF_OTHERS
+            return Reverted.NOT_EMPTY
         if is_kept(live) and manifest_name(live) == step.key.name:  # no stand-in for another one
             return Reverted.KEPT
         self._remove(step, live, deadline)

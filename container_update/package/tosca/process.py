@@ -14,9 +14,7 @@ import hashlib
 import json
 import signal
 import sys
-import threading
 from collections.abc import Mapping
-from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,10 +74,6 @@ _KNOWN: dict[bytes, bytes] = {}
 """Answers by a digest of the request, the oldest first: a process takes a tenth of a second, and a
 service reads the same VNFDs again for each operation."""
 _MOST_KNOWN, _LARGEST_KNOWN = 16, 1024 * 1024
-_UNDER_WAY: dict[tuple[bytes, float, int], Future[bytes]] = {}
-"""Answers that are waited for, by the digest and the limits: no VNFD is parsed twice at a time."""
-_LOCK = threading.Lock()
-"""Of the two above."""
 _WAITING: list[programs.Popen[bytes]] = []
 """The processes that were started for VNFDs to come."""
 
@@ -110,29 +104,13 @@ def parse(
 
 def _answer(path: str, request: bytes, options: Options) -> bytes:
     digest = hashlib.sha256(request).digest()
-    key = (digest, options.vnfd_seconds, options.vnfd_bytes)
-    with _LOCK:
-        known = _KNOWN.get(digest)
-        if known is not None:
-            return known
-        others = _UNDER_WAY.get(key)
-        if others is None:
-            future = _UNDER_WAY[key] = Future()
-    if others is not None:
-        return others.result()
-    try:
+    answer = _KNOWN.get(digest)
+    if answer is None:
         answer = _output(path, request, options)
         if len(answer) <= _LARGEST_KNOWN:
-            with _LOCK:
-                _KNOWN[digest] = answer
-                for oldest in list(_KNOWN)[:-_MOST_KNOWN]:
-                    _KNOWN.pop(oldest, None)
-        future.set_result(answer)
-    except BaseException as error:
-        future.set_exception(error)
-        raise
-    finally:
-        del _UNDER_WAY[key]
+            _KNOWN[digest] = answer
+            for oldest in list(_KNOWN)[:-_MOST_KNOWN]:
+                _KNOWN.pop(oldest, None)
     return answer
 
 

@@ -243,7 +243,7 @@ _CONTENT_FIELDS = frozenset({"apiVersion", "data", "binaryData", "stringData", "
 
 
 def field_changes(
-    old: Manifest, new: Manifest, *, by_meaning: bool = False
+    old: Manifest, new: Manifest, *, by_meaning: bool = False, live: Json | None = None
 ) -> tuple[FieldChange, ...]:
     """Return the fields that differ between two manifests, in order.
 
@@ -252,6 +252,8 @@ def field_changes(
     volumes, env, ports) are matched by name, so that one insertion is one field.
 
     :param by_meaning: leave out what is only spelled otherwise, as no server is asked.
+    :param live: the object in the cluster: what the new manifest says and it has already is no
+        difference, as after an export (``kubectl get -o yaml``).
     """
     old_body, new_body = old.body, new.body
     if old_body is new_body:  # it was read once, for both packages
@@ -266,11 +268,31 @@ def field_changes(
     if by_meaning and is_built_in(old.key.group):
         new_body = meaning.respelled(new_body, old_body)
     changes = []
-    for path, before, after in _differing(_Field(old_body), _Field(new_body)):
+    built_in = is_built_in(old.key.group)
+    for path, before, after, now in _differing(_Field(old_body), _Field(new_body), live):
+        names = tuple(name for name in after.at if isinstance(name, str))
+        has_it = after.is_there and meaning.has(now, after.value, names, built_in=built_in)
+        if (now is not None and has_it) or _says_its_namespace(path, before, after, new):
+            continue
         values = _shortened(before.text(), after.text())
         source = new.source.of(after.at) if after.is_there else old.source.of(before.at)
         changes.append(FieldChange(path, *values, source))
     return tuple(changes)
+
+
+def _says_its_namespace(path: str, before: _Field, after: _Field, new: Manifest) -> bool:
+    """Tell whether one of two manifests says in which namespace the object of both is."""
+    values = [each.value for each in (before, after) if each.value]
+    return path == "metadata.namespace" and values == [new.key.namespace]
+
+
+def are_alike(old: Manifest, new: Manifest, live: Json) -> bool:
+    """Tell whether a live object stays as it is where a manifest takes the place of its own."""
+    if meaning.is_same(old.body, new.body):
+        return True
+    then, now = pod_template.images(new.body), pod_template.images(live)
+    has_images = all(now.get(name) == image for name, image in then.items())
+    return has_images and not field_changes(old, new, by_meaning=True, live=live)
 
 
 @dataclass(frozen=True)
@@ -341,15 +363,19 @@ def _cut(text: str | None, start: int) -> str | None:
 
 
 def _differing(
-    before: _Field, after: _Field, path: str = ""
-) -> Iterator[tuple[str, _Field, _Field]]:
+    before: _Field, after: _Field, live: Any, path: str = ""
+) -> Iterator[tuple[str, _Field, _Field, Any]]:
+    """Yield the fields that differ, with the live value; None where that is not known."""
     old, new = _steps(before.value), _steps(after.value)
     if old is not None and new is not None and type(before.value) is type(after.value):
+        now = _steps(live) or {}
         for name in {**old, **new}:
             below = f"{path}{name}".removeprefix(".")
-            yield from _differing(before.part(old.get(name)), after.part(new.get(name)), below)
+            value = live[now[name]] if name in now else None
+            fields = before.part(old.get(name)), after.part(new.get(name))
+            yield from _differing(*fields, value, below)
     elif before.value != after.value and not (_is_empty(before.value) and _is_empty(after.value)):
-        yield path, before, after
+        yield path, before, after, live
 
 
 def _steps(value: object) -> Mapping[str, str | int] | None:
@@ -427,10 +453,17 @@ def _lines(value: bytes | None) -> list[str] | None:
 
 
 def _unified(before: list[str], after: list[str]) -> Iterator[str]:
+    """Yield a unified diff; its marker of a last line without an end is there only where the two
+    texts differ in that: most values of one line have none."""
+    is_marked = bool(before and after) and _is_ended(before) != _is_ended(after)
     for line in list(difflib.unified_diff(before, after, n=_CONTEXT, lineterm=""))[2:]:
         yield printable(line.removesuffix("\n"))
-        if not line.startswith("@@") and not line.endswith("\n"):
+        if is_marked and not line.startswith("@@") and not line.endswith("\n"):
             yield "\\ No newline at end of file"
+
+
+def _is_ended(lines: list[str]) -> bool:
+    return lines[-1].endswith("\n")
 
 
 def printable(text: str) -> str:

@@ -21,10 +21,8 @@ ByPath = Mapping[str, tuple[Manifest, ...]]
 
 
 NO_FILES: ByPath = MappingProxyType({})
-_CHANGE = (
-    "change the package as a whole, which creates and deletes: container-update change OLD NEW "
-    "--upgrade-type RollingUpdate"
-)
+_CHANGE = "change the package as a whole, which creates and deletes objects"
+_RENAME = f"An update cannot rename an object: keep its name, or {_CHANGE}"
 
 
 @dataclass(frozen=True)
@@ -139,8 +137,7 @@ def _refuse_strangers(
         if lost:
             raise ChangeNeededError(
                 f"{what} no object of the CNF, and {lost[0]} ({old[lost[0]].source}) is nowhere in "
-                f"the new package: an update cannot rename an object, name it as before or "
-                f"{_CHANGE}"
+                f"the new package. {_RENAME}"
             )
         if key.namespace not in namespaces:
             raise PackageError(
@@ -159,9 +156,7 @@ def _refuse_renamed(old: ByPath, kept: ByPath, new: Mapping[ObjectKey, Manifest]
         if lost and strange:
             raise ChangeNeededError(
                 f"{strange[0].source}: {strange[0].key} is no object of the CNF, and "
-                f"{lost[0].key} ({lost[0].source}) is nowhere in the new package: an update "
-                "cannot rename an object, name it as before, add the new one in another file, "
-                f"or {_CHANGE}"
+                f"{lost[0].key} ({lost[0].source}) is nowhere in the new package. {_RENAME}"
             )
 
 
@@ -177,8 +172,7 @@ def _refuse_renamed_references(
             if others := sorted(each for each in after - before if each.kind == gone.kind):
                 raise ChangeNeededError(
                     f"{new[key].source}: {key} refers to {others[0]} in place of {gone} "
-                    f"({old[gone].source}), which is nowhere in the new package: an update "
-                    f"cannot rename an object, name it as before or {_CHANGE}"
+                    f"({old[gone].source}), which is nowhere in the new package. {_RENAME}"
                 )
 
 
@@ -197,8 +191,8 @@ def _refuse_lost_files(
             if path not in new_paths and manifest.key not in new:
                 raise ChangeNeededError(
                     f"{path}: the new package does not have this def-file, and {manifest.key} of "
-                    "it is in no other file: put the file back, put the object into another "
-                    f"def-file, or {_CHANGE}"
+                    "it is in no other file. An update deletes nothing: put the object back, or "
+                    f"{_CHANGE}"
                 )
 
 

@@ -18,13 +18,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from container_update.model.objects import Json, Manifest, ObjectKey, get_at, instance_of
+from container_update.model.objects import (
+    DIGEST_ANNOTATION,
+    Json,
+    Manifest,
+    ObjectKey,
+    get_at,
+    instance_of,
+)
 from container_update.model.plan import Action
 from container_update.planning.comparison import live_objects, meaning
 from container_update.planning.release_labels import with_live_limits
 from container_update.planning.steps import metadata
 from container_update.planning.steps.config import ConfigStep
-from container_update.planning.steps.metadata import DIGEST_ANNOTATION
 from container_update.planning.steps.new_objects import new_object
 from container_update.planning.steps.workload import WorkloadStep
 from container_update.workloads import pod_template

@@ -9,9 +9,6 @@ from typing import Any
 from container_update.model.objects import Json, Manifest
 from container_update.workloads import pod_template
 
-DIGEST_ANNOTATION = "container-update/manifest-digest"
-"""On an object: the digest of the manifest that it was last made from."""
-
 _FIELDS = ("labels", "annotations")
 
 TEMPLATE_ANNOTATIONS = "template annotations"

@@ -7,20 +7,8 @@ import copy
 import re
 from collections.abc import Mapping
 
-from container_update.model.objects import Json
+from container_update.model.objects import Json, without_server_fields
 from container_update.workloads import pod_template
-
-_SERVER_METADATA = (
-    "creationTimestamp",
-    "deletionGracePeriodSeconds",
-    "deletionTimestamp",
-    "generation",
-    "managedFields",
-    "resourceVersion",
-    "selfLink",
-    "uid",
-)
-"""Metadata that the server sets and a new object must not bring along."""
 
 _TOKEN_VOLUME = re.compile(r"kube-api-access-[a-z0-9]{5}")
 """The name of the token volume that admission adds (ServiceAccount admission plug-in)."""
@@ -40,11 +28,8 @@ def new_object(body: Json, namespace: str, labels: Mapping[str, str]) -> Json:
 
     :param labels: laid under the body's own labels.
     """
-    created = copy.deepcopy(body)
-    created.pop("status", None)
+    created = copy.deepcopy(without_server_fields(body))
     metadata = created["metadata"]
-    for field in _SERVER_METADATA:
-        metadata.pop(field, None)
     if namespace:
         metadata["namespace"] = namespace
     if labels:

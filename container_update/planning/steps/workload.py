@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from container_update.model.objects import Json, instance_of
+from container_update.model.objects import DIGEST_ANNOTATION, Json, instance_of
 from container_update.model.plan import Action
 from container_update.planning.release_labels import selector_of
 from container_update.planning.steps import metadata
@@ -70,7 +70,7 @@ class RestartStep(WorkloadStep):
         if self.digest is not None:
             changed = pod_template.with_digest(changed, self.digest)
         written = {CHANGE_CAUSE: self.change_cause} if self.change_cause else {}
-        digest = metadata.DIGEST_ANNOTATION
+        digest = DIGEST_ANNOTATION
         if self.manifest_digest and metadata.value_of(live, "annotations", digest) is not None:
             written[digest] = self.manifest_digest
         return _annotated(changed, written)
@@ -82,7 +82,7 @@ class RestartStep(WorkloadStep):
         changed = pod_template.with_images(live, images)
         if self.digest is not None:
             changed = pod_template.with_digest(changed, pod_template.config_digest(self.old))
-        names = {CHANGE_CAUSE: self.change_cause, metadata.DIGEST_ANNOTATION: self.manifest_digest}
+        names = {CHANGE_CAUSE: self.change_cause, DIGEST_ANNOTATION: self.manifest_digest}
         written = {
             name: metadata.value_of(self.old, "annotations", name)
             for name, value in names.items()

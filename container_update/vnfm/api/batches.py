@@ -79,6 +79,7 @@ def _shown(service: ServiceContext, session: Session, batch: Batch) -> Json:
         "requestedBy": batch.requested_by,
         "operation": batch.operation,
         **{name: body[name] for name in ("request", "waveSize", "maxFailures", "wave")},
+        "why": body.get("why", ""),
         "members": batches.members_of(session, batch),
         "_links": {
             "self": {"href": f"{service.settings.base_url}/vnflcm/{batch.api}/batches/{batch.id}"}

@@ -91,48 +91,58 @@ _ACCEPTING = parts.accepting(404, 409, 413)
 def _add_operations(
     routes: APIRouter, service: ServiceContext, workers: Workers, api: str, resource: RestResource
 ) -> None:
-    def start(http: Request, instance_id: str, operation: str, request: Json) -> Response:
+    def start(http: Request, instance_id: str, operation: str, request: Json, why: str) -> Response:
         """Store the operation, queue it, answer 202."""
         with service.database.writing() as session, parts.unprocessable(service):
             instance = by_id(session, Instance, instance_id, api, lock=True)
             if operation == "MODIFY_INFO":
                 parts.require_match(http, resource.represent(instance))
             request, hidden = checked(service, session, instance, operation, request)
-            user = user_of(http).name
             occurrence = operations.begin(
-                service, session, instance, operation, request, requested_by=user, hidden=hidden
+                service,
+                session,
+                instance,
+                operation,
+                request,
+                requested_by=user_of(http).name,
+                hidden=hidden,
+                why=why,
             )
         workers.operation(occurrence.id)
         return parts.accepted(service, occurrence)
 
     @routes.post("/{instance_id}/instantiate", **_ACCEPTING)
     @parts.taking(models.INSTANTIATE[api])
-    def instantiate(http: Request, instance_id: str, body: models.InstantiateVnf) -> Response:
+    def instantiate(
+        http: Request, instance_id: str, body: models.InstantiateVnf, why: parts.Why
+    ) -> Response:
         """Instantiate a VNF instance."""
-        return start(http, instance_id, "INSTANTIATE", body.as_sent())
+        return start(http, instance_id, "INSTANTIATE", body.as_sent(), why)
 
     @routes.patch("/{instance_id}", **parts.accepting(404, 409, 412, 413))
     @parts.taking(models.MODIFY[api])
-    def modify(http: Request, instance_id: str, body: models.ModifyVnf) -> Response:
+    def modify(http: Request, instance_id: str, body: models.ModifyVnf, why: parts.Why) -> Response:
         """Modify a VNF instance; with a vnfdId it may be moved to another package."""
-        return start(http, instance_id, "MODIFY_INFO", body.as_sent())
+        return start(http, instance_id, "MODIFY_INFO", body.as_sent(), why)
 
-    def change_vnfpkg(http: Request, instance_id: str, body: models.ChangeVnfPkg) -> Response:
+    def change_vnfpkg(
+        http: Request, instance_id: str, body: models.ChangeVnfPkg, why: parts.Why
+    ) -> Response:
         """Change the package of a VNF instance: Blue-Green or rolling."""
-        return start(http, instance_id, "CHANGE_VNFPKG", body)
+        return start(http, instance_id, "CHANGE_VNFPKG", body, why)
 
     if api == "v2":
         routes.post("/{instance_id}/change_vnfpkg", **_ACCEPTING)(change_vnfpkg)
 
     @routes.post("/{instance_id}/heal", **_ACCEPTING)
-    def heal(http: Request, instance_id: str, body: models.HealVnf) -> Response:
+    def heal(http: Request, instance_id: str, body: models.HealVnf, why: parts.Why) -> Response:
         """Replace VNFCs that are broken, or bring the whole VNF to what its package says."""
-        return start(http, instance_id, "HEAL", body.as_sent())
+        return start(http, instance_id, "HEAL", body.as_sent(), why or body.cause or "")
 
     @routes.post("/{instance_id}/scale", **_ACCEPTING)
-    def scale(http: Request, instance_id: str, body: models.ScaleVnf) -> Response:
+    def scale(http: Request, instance_id: str, body: models.ScaleVnf, why: parts.Why) -> Response:
         """Scale a VNF instance out or in by one of its aspects."""
-        return start(http, instance_id, "SCALE", body.as_sent())
+        return start(http, instance_id, "SCALE", body.as_sent(), why)
 
     def refuse(instance_id: str) -> None:
         """Refuse a task of SOL003 that this service does not have."""
@@ -147,9 +157,11 @@ def _add_operations(
         routes.post(path, include_in_schema=False)(refuse)
 
     @routes.post("/{instance_id}/terminate", **_ACCEPTING)
-    def terminate(http: Request, instance_id: str, body: models.TerminateVnf) -> Response:
+    def terminate(
+        http: Request, instance_id: str, body: models.TerminateVnf, why: parts.Why
+    ) -> Response:
         """Terminate a VNF instance."""
-        return start(http, instance_id, "TERMINATE", body.as_sent())
+        return start(http, instance_id, "TERMINATE", body.as_sent(), why)
 
 
 def _add_insights(routes: APIRouter, service: ServiceContext, api: str) -> None:

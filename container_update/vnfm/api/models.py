@@ -24,7 +24,9 @@ from container_update.model.requests import DEF_FILES
 from container_update.vnfm.notify.outbox import FILTER, PACKAGE_FILTER
 from container_update.vnfm.store.rows import PACKAGES
 
-Text = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")]
+_LINE: Any = {"max_length": 255, "pattern": r"^[^\x00-\x1f\x7f-\x9f]*$"}
+Text = Annotated[str, Field(min_length=1, **_LINE)]
+Line = Annotated[str, Field(**_LINE)]
 Prose = Annotated[str, Field(max_length=4096, pattern=r"^[^\x00]*$")]
 Map = dict[str, Any]
 
@@ -299,6 +301,7 @@ class _NewBatch(RequestBody):
     ]
     waveSize: Annotated[int, Field(ge=1, le=100)]
     maxFailures: Annotated[int, Field(ge=0, le=1000)]
+    why: Line = ""
 
 
 class NewBatchV1(PlanV1, _NewBatch):

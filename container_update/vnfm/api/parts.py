@@ -8,9 +8,9 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Depends, Header, Request, Response
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -132,6 +132,19 @@ def _accepts(accept: str, media_type: str) -> bool:
         if name in admitting:
             return not any(re.fullmatch(r"q=0(\.0*)?", each) for each in parameters)
     return False
+
+
+def _reason(
+    why: Annotated[str, Query(description="The reason, for the history; an extension.")] = "",
+) -> str:
+    """Return the reason of a request that begins an operation."""
+    if len(why) > _LONGEST_REASON or not why.isprintable():
+        raise ProblemError(400, f"why: expected one line of at most {_LONGEST_REASON} characters")
+    return why
+
+
+Why = Annotated[str, Depends(_reason)]
+_LONGEST_REASON = 255
 
 
 def versioned(app: ASGIApp) -> ASGIApp:

@@ -189,12 +189,13 @@ def _changed(name: str) -> Attribute:
 
 def progress(row: OperationRow, steps: Iterable[StepRow]) -> Json:
     """Return the progress of an operation; an extension of SOL003."""
-    names = ("object", "action", "state", "reasons", "diff", "message", "seconds")
+    names = ("object", "action", "state", "reasons", "diff", "message", "problem", "seconds")
     entries = [{name: getattr(step, name) for name in names} for step in steps]
     shown = [entry for entry in entries if entry["state"] != NO_ACTION]
     return {
         "operationState": row.state,
         "requestedBy": row.requested_by,
+        "why": row.why,
         "vnfInstanceName": row.instance_name,
         "oldPackage": row.old_package,
         "newPackage": row.new_package,

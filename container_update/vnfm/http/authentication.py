@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
+from cachetools import TTLCache
 from fastapi import APIRouter, Request, Security
 from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, ConfigDict, Field
@@ -190,8 +191,7 @@ class OneTimeLink:
     """The link that waits for its use, if there is one."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._digest, self._token, self._end = b"", "", 0.0
+        self._tokens: TTLCache[bytes, str] = TTLCache(1, LINK_SECONDS, clock)
         self._lock = threading.Lock()
 
     def issue(self, base_url: str, token: str) -> str:
@@ -202,18 +202,14 @@ class OneTimeLink:
         """
         once = secrets.token_urlsafe(32)
         with self._lock:
-            self._digest, self._token = digest(once), token
-            self._end = self._clock() + LINK_SECONDS
+            self._tokens[digest(once)] = token
         return f"{base_url}/#once={once}"
 
     def exchange(self, once: str) -> str | None:
         """Return the token for the link's secret; None if that is not valid, or was used."""
         with self._lock:
-            is_right = hmac.compare_digest(self._digest, digest(once))
-            if not is_right or self._clock() >= self._end:
-                return None
-            self._digest = b""
-            return self._token
+            token: str | None = self._tokens.pop(digest(once), None)
+            return token
 
 
 class SessionRequest(BaseModel):

@@ -215,6 +215,10 @@ class Steps:
         number = session.scalar(select(StepRow.number).where(*same).limit(1))
         if number is not None:
             result = {name: _row(step)[name] for name in ("state", "message", "seconds")}
+            if step["state"] == StepState.FAILED.value:
+                result["problem"] = result["message"]
+            elif step["state"] == StepState.DONE.value:
+                result["problem"] = ""
             session.execute(update(StepRow).where(mine, StepRow.number == number).values(**result))
             return
         number = self._next_number(session)
@@ -247,6 +251,8 @@ class OperationContext:
     """Stores the progress."""
     kept: Json
     """user_script_err_handling_data: what Mgmt Drivers leave for a retry or a rollback."""
+    why: str = ""
+    """The reason that the user gave."""
     again: bool = False
     """It was tried before: its results may be in the VIM, or its process may still run."""
     waited: bool = False

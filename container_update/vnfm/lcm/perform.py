@@ -140,6 +140,7 @@ def _begun(
             cancel=cancel,
             steps=Steps(service.database, operation_id, remember=state is State.PROCESSING),
             kept=v2_memory.for_another_try(kept) if state is State.PROCESSING else kept,
+            why=operation.why,
             again=again,
             waited=waited,
         )

@@ -212,7 +212,14 @@ def _moved(context: OperationContext, record: VnfRecord, request: Modification) 
     try:
         with context.cluster() as cluster:
             outcome, written = change_by_modify.carry_out(
-                request, cluster, options, connection, instance, context.cancel, context.steps
+                request,
+                cluster,
+                options,
+                connection,
+                instance,
+                context.cancel,
+                context.steps,
+                context.why,
             )
     except ContainerUpdateError as error:
         context.remember(v2_memory.after_failure(error))

@@ -109,6 +109,8 @@ class OperationRow(Base):
     """When a worker goes on with it; None: it does not wait for a time."""
     requested_by: Mapped[str] = mapped_column(sa.Text, default="", server_default="")
     """The name of the user whose request it is."""
+    why: Mapped[str] = mapped_column(sa.Text, default="", server_default="")
+    """The reason that the user gave, one line."""
     instance_name: Mapped[str] = mapped_column(sa.Text, default="", server_default="")
     """vnfInstanceName at the time of the request."""
     old_package: Mapped[str] = mapped_column(sa.Text, default="", server_default="")
@@ -176,6 +178,8 @@ class StepRow(Base):
     state: Mapped[str] = mapped_column(sa.String(32))
     reasons: Mapped[list[Any]]
     message: Mapped[str] = mapped_column(sa.Text)
+    problem: Mapped[str] = mapped_column(sa.Text, default="", server_default="")
+    """Why it failed; it stays when the step has been undone."""
     diff: Mapped[list[Any]] = mapped_column(default=list, server_default="[]")
     """Lines of a unified diff: what the step changes, without values of Secrets."""
     # SQLAlchemy 2.0 and 2.1 differ on a plain float

@@ -105,7 +105,7 @@ def _add_operations(routes: APIRouter, service: ServiceContext) -> None:
         gets a batch in place of its operations.
 
         :param instance: of this VNF instance only.
-        :param text: is in the instance's name, the user's name or the name of a package.
+        :param text: is in the name of the instance, the user or a package, or in the reason.
         :param operation: the LcmOperationType.
         :param state: the LcmOperationStateType.
         :param before: the marker of an entry: those behind it.
@@ -123,8 +123,8 @@ def _add_operations(routes: APIRouter, service: ServiceContext) -> None:
         query = query.where(*(column == value for column, value in given.items() if value))
         if text:
             columns = (
-                OperationRow.instance_name, OperationRow.requested_by, OperationRow.old_package,
-                OperationRow.new_package, OperationRow.id,
+                OperationRow.instance_name, OperationRow.requested_by, OperationRow.why,
+                OperationRow.old_package, OperationRow.new_package, OperationRow.id,
             )  # fmt: skip
             query = query.where(or_(*(each.icontains(text, autoescape=True) for each in columns)))
         if before:

@@ -92,6 +92,7 @@ def operation(row: OperationRow, names: Mapping[str, str]) -> Json:
         "started": timestamp(row.started),
         "entered": timestamp(row.entered),
         "requestedBy": row.requested_by,
+        "why": row.why,
         "oldPackage": row.old_package,
         "newPackage": row.new_package,
         "namespace": (row.params.get("additionalParams") or {}).get("namespace"),
@@ -117,6 +118,7 @@ def batch(row: Batch, members: list[Json]) -> Json:
         "newPackage": row.new_package,
         "waveSize": row.body["waveSize"],
         "maxFailures": row.body["maxFailures"],
+        "why": row.body.get("why", ""),
         "members": members,
     }
 

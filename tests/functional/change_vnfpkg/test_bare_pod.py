@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Pod of its own whose labels or annotations alone change is written in place."""
+"""A Pod of its own of which only labels, annotations and images change is written in place."""
 
 from __future__ import annotations
 
@@ -53,23 +53,31 @@ def own(cnf: Cnf) -> tuple[Json, Json]:
     return labels, annotations
 
 
+@pytest.mark.parametrize("image", IMAGES[:2])
 @pytest.mark.parametrize("metadata", METADATA.values(), ids=METADATA)
 def test_a_pod_keeps_running_where_its_metadata_alone_changes(
-    cnf: Cnf, metadata: tuple[Json, Json]
+    cnf: Cnf, metadata: tuple[Json, Json], image: str
 ) -> None:
+    """With another image its container restarts, and no more than that."""
     cnf.instantiate(p=pod(OLD))
     before = cnf.get("Pod", "lone")["metadata"]["uid"]
-    change(cnf, p=pod(metadata))
+    change(cnf, p=pod(metadata, image))
     assert own(cnf) == metadata
-    assert cnf.get("Pod", "lone")["metadata"]["uid"] == before
+    now = cnf.get("Pod", "lone")
+    assert now["metadata"]["uid"] == before
+    assert now["spec"]["containers"][0]["image"] == image
+    assert now["status"]["containerStatuses"][0]["restartCount"] == IMAGES.index(image)
 
 
-def test_an_undo_writes_it_back_in_place(cnf: Cnf) -> None:
+@pytest.mark.parametrize("image", IMAGES[:2])
+def test_an_undo_writes_it_back_in_place(cnf: Cnf, image: str) -> None:
     cnf.instantiate(p=pod(OLD), w=workload("Deployment"))
     before = cnf.get("Pod", "lone")["metadata"]["uid"]
+    files = {"p": pod(METADATA["all of them"], image), "w": workload("Deployment", image=BAD_IMAGE)}
     with pytest.raises(UpdateFailedError):
-        change(cnf, p=pod(METADATA["all of them"]), w=workload("Deployment", image=BAD_IMAGE))
+        change(cnf, **files)
     assert own(cnf) == OLD
+    assert cnf.get("Pod", "lone")["spec"]["containers"][0]["image"] == IMAGES[0]
     assert cnf.get("Pod", "lone")["metadata"]["uid"] == before
 
 

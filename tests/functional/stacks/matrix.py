@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every single fault at every single request of a change of stacks, and what must hold then.
 
-Each point has a cloud of its own, so that many run at once. A stand-in for the load balancer
+Each point has an embedded cloud of its own, so that many run at once; on a real cloud a proxy of
+its own makes the fault, one point after the other, at a write. A stand-in for the load balancer
 records what the coordination scripts send; in the end it has to match the servers.
 """
 
@@ -14,6 +15,7 @@ import re
 import signal
 import tempfile
 import threading
+import uuid
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -34,20 +36,22 @@ from tests.circles import Circle
 from tests.functional.stacks.balancer import Balancer
 from tests.functional.stacks.change import change
 from tests.functional.stacks.clocks import in_an_hour
-from tests.functional.stacks.site import Site
-from tests.functional.stacks.vnf import Vnf
+from tests.functional.stacks.proxy import HEAT, CloudProxy
+from tests.functional.stacks.site import REAL, Site
+from tests.functional.stacks.vnf import PATIENCE, Vnf
 from tests.internals.core import NoWayBackError, process
 from tests.internals.stacks import BLUE_GREEN, ROLLING, StackRequest, connect
 
 SAMPLED_STEP = 80
 """In the thorough circle every so many requests have each fault."""
-AT_ONCE = 4
+AT_ONCE = 1 if REAL else 4
 """How many points one process runs at the same time."""
 _ATTEMPTS = 4
 _ANSWER_SECONDS = 0.002
 """How long the cloud takes for a resource: now and then a stack is seen IN_PROGRESS."""
 
-OPTIONS = Options(timeout=20, undo_timeout=20, retry_seconds=10, lease_seconds=30)
+LONG = 600 if REAL else 20
+OPTIONS = Options(timeout=LONG, undo_timeout=LONG, retry_seconds=10, lease_seconds=30)
 WAYS = tuple(f"{kind} {end}" for kind in (BLUE_GREEN, ROLLING) for end in ("done", "undone"))
 """A change that goes well, and one whose last script fails, so that it goes back."""
 
@@ -146,6 +150,19 @@ def record(way: str) -> list[Request]:
     return requests
 
 
+_WRITES = 7
+"""At the most so many writes of a change to a real cloud have a fault."""
+
+
+def write_of_real_cloud(way: str, fault: str) -> Point:
+    """Return the point of a fault and a way that a real cloud has: another write for each.
+
+    What is read there, and how often, is different in each run.
+    """
+    nth = 1 + (FAULTS.index(fault) + 2 * WAYS.index(way)) % _WRITES
+    return Point(way, fault, Request("[!G]*", f"{HEAT}/*", nth))
+
+
 def points(way: str, requests: Sequence[Request], circle: Circle) -> dict[str, list[Point]]:
     """Return the points of a way by fault, all or a fixed part of them; in the
     default circle one of each fault. Because a stack is busy
@@ -177,7 +194,7 @@ class Lab:
     """A cloud with the VNF of one point."""
 
     point: Point
-    cloud: EmbeddedOpenStack
+    cloud: EmbeddedOpenStack | CloudProxy
     vnf: Vnf
     request: StackRequest
     balancer: Balancer
@@ -190,15 +207,22 @@ class Lab:
         logging.getLogger().addHandler(logging.NullHandler())
         with (
             tempfile.TemporaryDirectory(prefix="container-update-lab-") as folder,
-            EmbeddedOpenStack(faults=CloudFaults(seconds=_ANSWER_SECONDS)) as cloud,
+            _cloud() as cloud,
             connect(auth=cloud.auth(), options=OPTIONS) as heat,
         ):
-            vnf = Vnf(heat, Path(folder), Site(), OPTIONS, instance_id="1")
-            vnf.instantiate("group")
-            request = vnf.request(vnf.package("group", "image-2"), point.way.partition(" ")[0])
-            request = replace(request, stack="vnf-1")
-            balancer = Balancer(str(Path(folder, "messages")), point.way.endswith(" undone"))
-            yield cls(point, cloud, vnf, request, balancer, (vnf.body(), vnf.servers()))
+            site = Site.of_cloud(heat) if REAL else Site()
+            instance_id = str(uuid.uuid4()) if REAL else "1"
+            vnf = Vnf(heat, Path(folder), site, OPTIONS, instance_id)
+            try:
+                vnf.instantiate("group")
+                new = vnf.package("group", site.images[1])
+                request = vnf.request(new, point.way.partition(" ")[0])
+                balancer = Balancer(str(Path(folder, "messages")), point.way.endswith(" undone"))
+                yield cls(point, cloud, vnf, request, balancer, (vnf.body(), vnf.servers()))
+            finally:
+                if REAL:
+                    for name in vnf.stacks():
+                        heat.delete(name)
 
     def run(self) -> bool:
         """Change the package and return whether it succeeded."""
@@ -224,7 +248,10 @@ class Lab:
             raise MissedError("the request never came")
 
     async def _expired(self, faulted: FaultedRequest) -> web.StreamResponse:
-        self.cloud.keystone.expire_tokens()
+        if isinstance(self.cloud, CloudProxy):
+            await self.cloud.revoke_token_of(faulted.request)
+        else:
+            self.cloud.keystone.expire_tokens()
         return await faulted.handler(faulted.request)
 
     def _in_trouble(self) -> Iterator[str]:
@@ -265,7 +292,7 @@ class Lab:
 
     def _again(self) -> Iterator[str]:
         """Run the good change once more, which has to end with the new state."""
-        if "vnf-1" not in self.vnf.stacks():
+        if self.request.stack not in self.vnf.stacks():
             return  # Blue-Green has done it
         _change(self.cloud.auth(), self.request, replace(self.balancer, fails=False))
         yield from (f"run again: {text}" for text in self.state(is_new=True))
@@ -284,7 +311,7 @@ class Lab:
     def _differences(self, is_new: bool) -> list[str]:
         stack, body, servers = self.vnf.live_stack(), self.vnf.body(), self.vnf.servers()
         old_body, old_servers = self.before
-        image = "image-2" if is_new else "image-1"
+        image = self.vnf.site.images[is_new]
         conditions = {
             f"stack is {stack['stack_status']}": stack["stack_status"].endswith("_COMPLETE"),
             f"servers are {servers}": list(servers.values()) == [image] * 2,
@@ -301,10 +328,17 @@ class Lab:
             right = {role for role, _ in traffic.values()} <= expected
             right = right and (len(traffic) == 2 or not is_new)
         else:
-            _, serving_stack = traffic.get("", ("old", "vnf-1"))
+            _, serving_stack = traffic.get("", ("old", self.request.stack))
             right = serving_stack == stack["stack_name"]
         conditions[f"traffic goes to {traffic}"] = right
         return [text for text, holds in conditions.items() if not holds]
+
+
+def _cloud() -> EmbeddedOpenStack | CloudProxy:
+    """Return the point's cloud, to be opened."""
+    return (
+        CloudProxy(REAL) if REAL else EmbeddedOpenStack(faults=CloudFaults(seconds=_ANSWER_SECONDS))
+    )
 
 
 def _change(auth: dict[str, str], request: StackRequest, balancer: Balancer) -> bool:
@@ -337,7 +371,7 @@ class Victim:
     def run(self) -> None:
         """Let it run until it ends or is killed."""
         self._go.send("go")
-        wait([self._process.sentinel], 60)
+        wait([self._process.sentinel], PATIENCE)
 
     @property
     def end(self) -> int | None:

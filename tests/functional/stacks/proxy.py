@@ -49,6 +49,10 @@ class CloudProxy(HttpServerThread):
     async def _close(self) -> None:
         await self._server.stop()
 
+    async def revoke_token_of(self, request: web.Request) -> None:
+        """Have Keystone forget the token of a request."""
+        await self._server.revoke(request.headers["X-Auth-Token"])
+
     def auth(self) -> dict[str, str]:
         """Return what the client libraries call ``auth``, with the proxy as Keystone."""
         return {**self._cloud.config["auth"], "auth_url": f"{self._server.address}{KEYSTONE}/v3"}
@@ -71,6 +75,13 @@ class _CloudForwarder(Forwarder):
             if request.raw_path.startswith(prefix):
                 return url + request.raw_path.removeprefix(prefix)
         raise OpenStackApiError(404, "NotFound", f"{request.path} is behind no proxy")
+
+    async def revoke(self, token: str) -> None:
+        """Revoke a token, by itself."""
+        url, headers = f"{self._behind[KEYSTONE]}/v3/auth/tokens", {"X-Auth-Token": token}
+        headers["X-Subject-Token"] = token
+        async with self._session.delete(url, headers=headers) as answer:
+            assert answer.status == web.HTTPNoContent.status_code, await answer.text()
 
     async def respond(self, request: web.Request) -> web.StreamResponse:
         """Respond through the middlewares, with their error as the service writes it."""

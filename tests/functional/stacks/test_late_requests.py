@@ -27,7 +27,7 @@ from tests.functional.stacks.site import REAL
 from tests.internals.core import Json, NoWayBackError
 from tests.internals.stacks import Heat, connect
 
-pytestmark = pytest.mark.skipif(bool(REAL), reason="only the embedded cloud can be paused")
+is_embedded = pytest.mark.skipif(bool(REAL), reason="dozens of points, each minutes of a real one")
 
 SAMPLED_STEP = 299
 """Odd: every second point cancels an update."""
@@ -210,6 +210,7 @@ def run(play: Callable[[PointT], list[str] | None], points: Sequence[PointT]) ->
         return [problems for problems in pool.map(play, points) if problems is not None]
 
 
+@is_embedded
 @pytest.mark.parametrize("way", WAYS)
 @in_circles(Circle.THOROUGH, Circle.COMPLETE)
 def test_a_request_that_arrives_late_spoils_nothing(way: str, circle: Circle) -> None:
@@ -271,6 +272,7 @@ class Awake:
         return [*problems, *lab.state(is_new=None)]
 
 
+@is_embedded
 @pytest.mark.parametrize("way", WAYS)
 @in_circles(Circle.THOROUGH, Circle.COMPLETE)
 def test_a_host_that_wakes_up_after_it_was_taken_over_stops_and_says_so(

@@ -119,7 +119,7 @@ def parsers(command: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParse
 
 
 def test_the_help_of_every_command_fits_on_a_screen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("COLUMNS", "80")
     lines = {each.prog: each.format_help().count("\n") for each in parsers(root_parser())}
     assert {"container-update", "container-update change", "container-update vnfm db"} < {*lines}
     assert {prog: count for prog, count in lines.items() if count > 40} == {}

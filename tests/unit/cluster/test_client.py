@@ -198,6 +198,23 @@ CUT_OFF = urllib3.exceptions.SSLError(ssl.SSLEOFError(8, "EOF occurred in violat
             403,
             id="a refused verb",
         ),
+        *(
+            pytest.param(
+                Answer(code, status(code, reason, said)),
+                f"replace Pod ns/p: the API server answered {code} {reason}: {said}{advice}",
+                code,
+                id=said[:40],
+            )
+            for code, reason, said, advice in (
+                (403, "Forbidden", 'admission webhook "a.b" denied the request: team x only', ""),
+                (
+                    500,
+                    "InternalError",
+                    'Internal error occurred: failed calling webhook "a.b": service "s" not found',
+                    ": it has to answer, or its configuration has to go",
+                ),
+            )
+        ),
         pytest.param(
             Answer(409, status(409, "Conflict", "modified")),
             "replace Pod ns/p: the API server answered 409 Conflict: modified",
@@ -223,6 +240,32 @@ def test_a_refusal_is_told_with_what_to_do_next(
         cluster.replace(body)
     assert expected in str(raised.value)
     assert raised.value.status == code
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            'Internal error occurred: failed calling webhook "a.b": Post "https://s/": pl4nted',
+            'failed calling webhook "a.b": it has to answer, or its configuration has to go',
+        ),
+        (
+            'admission webhook "a.b" denied the request: pl4nted',
+            'admission webhook "a.b" denied the request',
+        ),
+        (
+            "secrets \"p\" is forbidden: ValidatingAdmissionPolicy 'a.b' with binding 'c' denied "
+            "request: pl4nted",
+            "ValidatingAdmissionPolicy 'a.b' with binding 'c' denied request",
+        ),
+    ],
+)
+def test_of_admission_that_refuses_a_secret_only_its_name_is_told(said: str, told: str) -> None:
+    causes = {"causes": [{"message": "pl4nted"}]}
+    cluster, _ = cluster_of(Answer(500, status(500, "InternalError", said, details=causes)))
+    with pytest.raises(ClusterError) as raised:
+        cluster.create({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "p"}})
+    assert str(raised.value).endswith(f"answered 500 InternalError: {told}")
 
 
 @pytest.mark.parametrize(

@@ -98,3 +98,18 @@ def test_a_guarded_client_asks_before_every_attempt_at_a_write_and_at_no_read() 
     trouble.errors += [CUT, CUT]
     guarded.replace(body)
     assert len(asked) == 3
+
+
+def test_what_keeps_it_waiting_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    """A webhook that does not answer looks as if nothing happened."""
+    trouble = Trouble(*[overloaded() for _ in range(1000)])
+    for _ in range(2):
+        with pytest.raises(ClusterError, match="busy"):
+            trouble.retrying.get(KEY)
+    (told,) = [each for each in caplog.records if each.levelname == "WARNING"]
+    assert told.getMessage().startswith("busy; trying again for ")
+
+
+def test_a_server_that_is_back_soon_is_not_spoken_of(caplog: pytest.LogCaptureFixture) -> None:
+    Trouble(*[overloaded() for _ in range(5)]).retrying.get(KEY)
+    assert not [each for each in caplog.records if each.levelname == "WARNING"]

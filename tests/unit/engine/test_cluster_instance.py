@@ -207,6 +207,16 @@ def test_a_journal_that_cannot_be_removed_at_once_is_tried_again_once(
     assert_ended(cluster, AFTER)
 
 
+def test_a_journal_that_must_not_be_deleted_says_that_its_run_has_ended() -> None:
+    """An admission webhook may protect Secrets: the next run must not undo what has succeeded."""
+    cluster = fake()
+    at(cluster, "delete", JOURNAL, refuse, times=2)
+    run(cluster)
+    assert phase(cluster) is Phase.END
+    operation(cluster).recover(back=True)
+    assert_ended(cluster, AFTER)
+
+
 @pytest.mark.parametrize("when", ["before it ends", "while it ends"])
 def test_a_run_that_loses_its_lease_at_its_end_has_not_ended(when: str) -> None:
     cluster = fake()

@@ -10,7 +10,7 @@ from container_update.model.errors import ContainerUpdateError
 from container_update.model.outcome import Event, StepResult, StepState, UndoStarted
 from container_update.model.plan import Note, Plan
 from container_update.model.reporter import reporter
-from tests.unit.cli.reports.test_plan_report import CANARY, PLAN, RECREATE, ROLL
+from tests.unit.reports.test_plan_report import CANARY, PLAN, RECREATE, ROLL
 
 
 def test_a_plan_has_every_step_with_its_reasons_and_no_content() -> None:
@@ -22,7 +22,7 @@ def test_a_plan_has_every_step_with_its_reasons_and_no_content() -> None:
         "container c: image app:1 -> app:2",
         "spec.x[E].value differs (f:23)",
     ], "no value"
-    assert lines[0]["diff"] == ["@@ -1 +0,0 @@ a", "-1", "\\ No newline at end of file"]
+    assert lines[0]["diff"] == ["@@ -1 +0,0 @@ a", "-1"]
     assert lines[2]["diff"] == ["@@ key k: new @@"], "a Secret"
     assert lines[3]["diff"] == ['-spec.x[E].value: "<hello>"', '+spec.x[E].value: "hi"']
 

@@ -592,3 +592,32 @@ def test_what_stays_within_the_limits_is_read():
     text = CONFIG_MAP + "---\n" + CONFIG_MAP
     limits = {"yaml_values": 18, "yaml_characters": 80, "yaml_depth": 2, "def_file_bytes": 106}
     assert len(read(text, **limits)) == 2
+
+
+def test_what_only_a_server_or_this_program_writes_is_no_part_of_a_manifest() -> None:
+    (manifest,) = read(
+        """
+        apiVersion: apps/v1
+        kind: Deployment
+        metadata:
+          name: web
+          uid: 7c1e
+          resourceVersion: "12"
+          managedFields: [{manager: kubectl}]
+          creationTimestamp: null
+          labels: {tacker_vnf_instance_id: other, app: web}
+          annotations: {container-update/manifest-digest: abc, container-update/order: "1"}
+        spec: {template: {metadata: {labels: {tacker_vnf_instance_id: other}}}}
+        status: {replicas: 1}
+        """
+    )
+    assert manifest.body == {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {
+            "name": "web",
+            "labels": {"app": "web"},
+            "annotations": {"container-update/order": "1"},
+        },
+        "spec": {"template": {"metadata": {"labels": {"tacker_vnf_instance_id": "other"}}}},
+    }

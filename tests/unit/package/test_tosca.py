@@ -7,16 +7,12 @@ import resource
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from container_update.model import context_threads
 from container_update.model.errors import PackageError
 from container_update.model.options import DEFAULTS, Options
 from container_update.package import csar
@@ -66,48 +62,6 @@ def test_a_vnfd_that_was_read_before_needs_no_process(
     monkeypatch.setattr(process, "_output", None)
     with csar.open_package(package(tmp_path, GOOD)) as opened:
         assert opened.flavours == first
-
-
-@pytest.mark.parametrize("problem", ["", "ended"])
-def test_a_vnfd_that_is_being_read_is_not_read_by_a_second_process(
-    monkeypatch: pytest.MonkeyPatch, problem: str
-) -> None:
-    """Who asks meanwhile gets the same answer, or error. After an error it is read again."""
-    runs: list[str] = []
-    second: list[Callable[[], bytes]] = []
-
-    def ask() -> bytes:
-        return process._answer("df.yaml", b"a request", DEFAULTS)
-
-    def output(path: str, *_: object) -> bytes:
-        runs.append(path)
-        if len(runs) == 1:
-            (under_way,) = process._UNDER_WAY.values()
-            monkeypatch.setattr(under_way, "result", partial(_told, asked, under_way.result))
-            second.append(context_threads.in_background(ask))
-            assert asked.wait(30)
-        if problem:
-            raise ReaderEndedError(problem)
-        return b"an answer"
-
-    asked = threading.Event()
-    monkeypatch.setattr(process, "_output", output)
-    answers = [_said(ask), *map(_said, second)]
-    assert (answers, runs) == ([problem or "an answer"] * 2, ["df.yaml"])
-    assert _said(ask) == answers[0]
-    assert len(runs) == (2 if problem else 1)
-
-
-def _told(event: threading.Event, function: Callable[[], bytes]) -> bytes:
-    event.set()
-    return function()
-
-
-def _said(ask: Callable[[], bytes]) -> str:
-    try:
-        return ask().decode()
-    except ReaderEndedError as error:
-        return str(error)
 
 
 def test_a_process_that_was_started_before_reads_the_next_vnfd(

@@ -102,5 +102,5 @@ def test_lines_are_limited_in_number_and_length() -> None:
     lines = change_lines(config({"a": ""}, {"a": many}))
     assert len(lines) == 201
     assert lines[-1] == "... 51 more lines"
-    (_, long, _) = change_lines(config({}, {"a": 9000 * "x"}))
+    (_, long) = change_lines(config({}, {"a": 9000 * "x"}))
     assert long == f"+{499 * 'x'}…"

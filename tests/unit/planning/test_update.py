@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-from container_update.cli.reports import plan_report
-from container_update.cli.reports.lines import text_of
 from container_update.model.errors import PackageError, PlanError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.plan import CHANGED_OBJECTS, Action, Plan, Step
@@ -20,6 +18,8 @@ from container_update.planning import plan_json
 from container_update.planning.comparison.match import match
 from container_update.planning.steps import ConfigStep, RestartStep
 from container_update.planning.update import collections, make_plan
+from container_update.reports import plan_report
+from container_update.reports.lines import text_of
 from container_update.workloads import pod_template
 from tests.unit import build
 from tests.unit.build import (

@@ -120,6 +120,7 @@ class KubernetesVim:
     def _carry_out(self, goal: Goal) -> Outcome:
         """Carry out a goal; a failure is left for the VNFM's user."""
         context, options = self.context, self.context.service.options
+        goal.intent = replace(goal.intent, why=context.why)
         return run(goal, self.cluster, options, context.cancel, context.steps, leave_failed=True)
 
     def undo(self) -> Outcome | None:

@@ -19,7 +19,7 @@ from sqlalchemy import select
 from container_update.cluster.informer import Informer
 from container_update.cluster.scope import Scope
 from container_update.drivers.vim import connect_to
-from container_update.engine.diagnosis import event_text, event_time, hidden_words, shown
+from container_update.engine.diagnosis import hidden_words, shown
 from container_update.engine.read_packages import described_by
 from container_update.model.cluster import ReadOnlyCluster
 from container_update.model.objects import Collection, Json, ObjectKey, instance_of
@@ -35,6 +35,7 @@ from container_update.vnfm.states import UNSETTLED
 from container_update.vnfm.store.rows import Instance, OperationRow, Package
 from container_update.workloads import ownership, pod_status, pod_template
 from container_update.workloads.kind import REPLICA_SET, pods_in
+from container_update.workloads.pod_events import event_text, event_time
 from container_update.workloads.pod_state import Tone, state_of
 from container_update.workloads.readiness import Baseline, RolloutState, is_observed
 from container_update.workloads.registry import is_workload, known_kind

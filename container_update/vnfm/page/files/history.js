@@ -85,7 +85,11 @@ const isBatch = ({ kind }) => kind === "batch";
 const isBatchAtWork = (entry) => isBatch(entry) && entry.state === "PROCESSING";
 
 const COLUMNS = {
-  Operation: (cell, entry) => opener(cell, isBatch(entry) ? batchTitle(entry) : title(entry)),
+  Operation: (cell, entry) => {
+    opener(cell, isBatch(entry) ? batchTitle(entry) : title(entry));
+    if (!cell.lastChild.matches(".message")) cell.append(element("p", { class: "message" }));
+    say(cell.lastChild, entry.why);
+  },
   Result: (cell, entry) => {
     if (!cell.firstChild) cell.append(element("span", { class: "badge" }), element("p", { class: `message ${isBatch(entry) ? "" : "clipped"}` }));
     say(cell.firstChild, word(entry.state));

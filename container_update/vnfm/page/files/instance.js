@@ -2,7 +2,7 @@
 
 import { send } from "./api.js";
 import * as commands from "./commands.js";
-import { ask } from "./dialog.js";
+import { ask, because, WHY } from "./dialog.js";
 import { requestForm } from "./form.js";
 import { history } from "./history.js";
 import { objectTable } from "./objects.js";
@@ -139,9 +139,10 @@ async function askInstantiation(instance) {
     title: `Instantiate ${instance.name}?`,
     text: `What its package ${instance.package} describes is created in the VIM.${own} ${named(instance)}`,
     form,
+    fields: [WHY],
     command: () => commands.instantiate(instance, form.value()),
     confirm: "Instantiate",
-    act: () => send("POST", `${path(instance)}/instantiate`, form.value()),
+    act: (values) => send("POST", because(`${path(instance)}/instantiate`, values), form.value()),
     then: lookAtIt,
   });
 }
@@ -161,7 +162,7 @@ function askHeal(instance) {
         options: [["", "The whole VNF"], ...instance.vnfcs.map(({ id, vduId, resource }) =>
           [id, `${vduId}: ${resource}`])],
       },
-      { name: "cause", label: "Cause (optional)" },
+      { ...WHY, name: "cause" },
     ],
     command: (values) => commands.heal(instance, body(values)),
     confirm: "Heal",
@@ -183,10 +184,11 @@ function askScale(instance) {
         options: instance.aspects.map(({ id, level }) => [id, `${id}, at level ${level}`]),
       },
       { name: "numberOfSteps", label: "Steps", kind: "number", value: 1 },
+      WHY,
     ],
     command: (values) => commands.scale(instance, body(values)),
     confirm: "Scale",
-    act: (values) => send("POST", `${path(instance)}/scale`, body(values)),
+    act: (values) => send("POST", because(`${path(instance)}/scale`, values), body(values)),
     then: lookAtIt,
   });
 }
@@ -195,10 +197,11 @@ function askTermination(instance) {
   ask({
     title: `Terminate ${instance.name}?`,
     text: `Everything that belongs to it is deleted from the VIM. This cannot be undone. ${named(instance)}`,
+    fields: [WHY],
     command: () => commands.terminate(instance),
     confirm: "Terminate",
     typed: instance.name,
-    act: () => send("POST", `${path(instance)}/terminate`, { terminationType: "FORCEFUL" }),
+    act: (values) => send("POST", because(`${path(instance)}/terminate`, values), { terminationType: "FORCEFUL" }),
     then: lookAtIt,
   });
 }

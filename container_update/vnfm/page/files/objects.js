@@ -51,10 +51,10 @@ function joined({ steps = [], remarks = [] } = {}, found) {
   return [...changed, ...others].sort((one, other) => rank(one) - rank(other)).concat(unchanged);
 }
 
-/** The place of a row: what fails, then what changes, what will, what has, and what does not. */
+/** The place of a row: what fails or has failed, then what changes, what will, what has, and what does not. */
 function rank({ step, workload }) {
   const states = [MARKS[step?.state]?.[1], RUNS[workload?.state]?.[1]];
-  const trouble = TROUBLE.findIndex((each) => states.includes(each));
+  const trouble = step?.problem ? 0 : TROUBLE.findIndex((each) => states.includes(each));
   if (trouble >= 0) return trouble;
   return step ? TROUBLE.length + Object.keys(MARKS).indexOf(step.state) : 10;
 }
@@ -76,10 +76,11 @@ function state(cell, { step, pod, workload }) {
     return;
   }
   const took = step?.seconds ? ` in ${duration(step.seconds)}` : "";
-  const what = [step?.action, step?.state].filter(Boolean).join(": ");
+  const became = step?.problem && step.state === "undone" ? "failed, undone" : step?.state;
+  const what = [step?.action, became].filter(Boolean).join(": ");
   say(badge, step ? `${MARKS[step.state]?.[0] ?? ""} ${what}${took}`.trim()
     : RUNS[workload.state]?.[0] ?? "");
-  const isBad = workload?.state === "bad";
+  const isBad = workload?.state === "bad" || step?.problem;
   tone(badge, isBad ? "bad" : (step ? MARKS[step.state]?.[1] : RUNS[workload.state]?.[1]) ?? "");
   say(message, step?.state === "undone" ? "" : step?.message ?? "");
 }
@@ -117,10 +118,11 @@ function podRow(pod, { key, workload }, found) {
 
 /** What a row opens to: its VDU, the reasons of its step, the difference. */
 function why({ step, workload }) {
-  const { reasons = [], diff = [] } = step ?? {};
+  const { reasons = [], diff = [], problem, state: became } = step ?? {};
+  const failed = problem && became === "undone" ? [`it failed: ${problem}`] : [];
   const vdu = workload?.vduId ? [`part of ${workload.vduId}`] : [];
   const made = element("div", {}, element("ul", { class: "reasons" },
-    ...[...reasons, ...vdu].map((reason) => element("li", {}, reason))));
+    ...[...failed, ...reasons, ...vdu].map((reason) => element("li", {}, reason))));
   if (diff.length) made.append(difference(diff));
   return { element: made, update: () => {} };
 }

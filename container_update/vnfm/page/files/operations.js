@@ -105,11 +105,11 @@ export function operationPanel() {
 export function updatePanel(card, operation, { progress, steps, resources, mayChange }) {
   card.hidden = !operation;
   if (!operation) return;
-  const { state, started, entered, requestedBy } = operation;
+  const { state, started, entered, requestedBy, why } = operation;
   const failed = state === "FAILED_TEMP";
   const begun = failed ? `failed ${moment(entered)}` : `since ${moment(started)}`;
   head(card, `${title(operation)}: ${way(operation)}`,
-    [begun, requestedBy && `by ${requestedBy}`].filter(Boolean).join(", "), "", "");
+    [begun, requestedBy && `by ${requestedBy}`].filter(Boolean).join(", ") + (why && `: ${why}`), "", "");
   const { done = 0, total = 0, step = "" } = progress ?? {};
   const bar = card.querySelector("progress");
   bar.hidden = !total || failed;

@@ -2,7 +2,7 @@
 
 import { send, turns } from "./api.js";
 import * as commands from "./commands.js";
-import { ask } from "./dialog.js";
+import { ask, because, WHY } from "./dialog.js";
 import { requestForm } from "./form.js";
 import { objectTable } from "./objects.js";
 import { opener, table } from "./table.js";
@@ -166,6 +166,7 @@ export function planner(target, chosen, attempt, begun) {
         fields: [
           { name: "waveSize", label: "Instances in a wave", kind: "number", value: 1 },
           { name: "maxFailures", label: "Maximum number of failures", kind: "number", value: 0, min: "0" },
+          WHY,
         ],
         command: (sizes) => commands.createBatch(api, batch(sizes)),
         confirm: label,
@@ -177,9 +178,10 @@ export function planner(target, chosen, attempt, begun) {
     ask({
       title: `${label}: ${instance.name}?`,
       text: `${effect}. ${summary.textContent} Instance ${instance.name} (${id}).`,
+      fields: [WHY],
       command: () => command(instance, body),
       confirm: label,
-      act: () => send(method, `/vnflcm/${api}/vnf_instances/${id}${below}`, body),
+      act: (values) => send(method, because(`/vnflcm/${api}/vnf_instances/${id}${below}`, values), body),
       then,
     });
   }

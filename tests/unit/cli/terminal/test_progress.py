@@ -12,7 +12,6 @@ from dataclasses import replace
 import pytest
 import rich.live
 
-from container_update.cli.reports.lines import Line
 from container_update.cli.terminal import progress
 from container_update.cli.terminal.progress import Running, clock_text
 from container_update.cli.terminal.screen import Screen
@@ -29,7 +28,8 @@ from container_update.model.outcome import (
     UndoStarted,
 )
 from container_update.model.plan import Plan, Step
-from tests.unit.cli.reports.test_plan_report import DEPLOYMENT, PLAN, REPLACE, RESTART, ROLL
+from container_update.reports.lines import Line
+from tests.unit.reports.test_plan_report import DEPLOYMENT, PLAN, REPLACE, RESTART, ROLL
 
 TROUBLE = 'ImagePullBackOff "upf:2"'
 WAIT = StepWait(

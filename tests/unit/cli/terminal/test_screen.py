@@ -7,9 +7,9 @@ import io
 
 import pytest
 
-from container_update.cli.reports.lines import CREATE, Line
 from container_update.cli.terminal import output
 from container_update.cli.terminal.screen import Screen
+from container_update.reports.lines import CREATE, Line
 
 LINE = Line.of("  ", ("+", CREATE), " ConfigMap cnf/settings: create because nobody has it yet")
 CONTENT = Line.of("    ", "a line of a file, which is longer than the terminal", is_content=True)

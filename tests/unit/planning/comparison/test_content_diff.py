@@ -39,6 +39,11 @@ DIFFS = {
         {"f": "a"}, {"f": "a\n"},
         ["key f: changed", "@@ -1 +1 @@", "-a", "\\ No newline at end of file", "+a"],
     ),
+    "a value of one line has no line end, which is no change": (
+        {"f": "a", "n": "a\nb"}, {"f": "b", "g": "c", "n": "a\nc"},
+        ["key f: changed", "@@ -1 +1 @@", "-a", "+b", "key g: new", "@@ -0,0 +1 @@", "+c",
+         "key n: changed", "@@ -1,2 +1,2 @@", " a", "-b", "+c"],
+    ),
     "what would control a terminal": (
         {"f": "a\n"}, {"f": "\x1b]0;x\x07\r\n"},
         ["key f: changed", "@@ -1 +1 @@", "-a", "+\\x1b]0;x\\x07\\r"],

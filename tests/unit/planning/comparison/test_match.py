@@ -183,7 +183,7 @@ REFUSED: dict[str, tuple[Files, dict[str, Files], list[str]]] = {
     "a listed object under another name": (
         {"f": [CM]}, {"listed": {"l": [config_map("y")]}, "kept": {"f": []}},
         ["l:1: ConfigMap ns/y is no object of the CNF", "ConfigMap ns/x (f:1) is nowhere",
-         "name it as before"],
+         "keep its name"],
     ),
     "a listed object of another kind": (
         {"f": [CM]}, {"listed": {"l": [SECRET]}, "kept": {"f": []}},
@@ -198,7 +198,7 @@ REFUSED: dict[str, tuple[Files, dict[str, Files], list[str]]] = {
     "a ConfigMap that is renamed in a kept file": (
         {"f": [CM]}, {"kept": {"f": [config_map("y")]}},
         ["f:1: ConfigMap ns/y is no object of the CNF", "ConfigMap ns/x (f:1) is nowhere",
-         "name it as before"],
+         "keep its name"],
     ),
     "a Secret that moves to another namespace in a kept file": (
         {"f": [CM, SECRET]},

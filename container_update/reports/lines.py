@@ -85,6 +85,10 @@ class Header:
 
     target: tuple[tuple[str, str], ...]
     """A word and its value: ('Namespace', 'core')."""
+    namespace_by: str = ""
+    """Where the namespace comes from, for people; '': from an option or the context."""
+    runs_from: PackageIdentity | None = None
+    """What the instance runs from by its record, beside an old package that is named."""
 
     @classmethod
     def of_cluster(cls, context: ClusterContext, namespace: str) -> Header:
@@ -99,12 +103,24 @@ class Header:
 
         :param packages: of the plan below it.
         """
-        rows = list(self.target)
+        by = f" ({self.namespace_by})" if self.namespace_by else ""
+        rows = [
+            (word, f"{value}{by}" if word == "Namespace" else value) for word, value in self.target
+        ]
         if packages:
             rows.append(("Packages", " -> ".join(map(str, packages))))
+            rows += self._warning(packages)
         width = max((len(word) for word, _ in rows), default=0)
         for word, value in rows:
             yield Line.of((f"{word:<{width}}  ", DIM), printable(value))
+
+    def _warning(self, packages: Sequence[PackageIdentity]) -> Iterator[tuple[str, str]]:
+        """Yield what the record says where that is not the old package."""
+        known = self.runs_from
+        if known is not None and len(packages) > 1 and known.sha256 != packages[0].sha256:
+            is_new = known.sha256 == packages[-1].sha256
+            which = "the new package" if is_new else "neither of these packages"
+            yield "Runs from", f"{known}, by its record: {which}"
 
     def facts(self, plan: Plan) -> Iterator[tuple[str, str]]:
         """Yield words and values for a page about a plan, which is read without its command."""
@@ -112,6 +128,7 @@ class Header:
         if plan.instance_id and "Instance" not in dict(self.target):
             yield "VNF instance", plan.instance_id
         yield from zip(("From", "To"), map(str, plan.packages), strict=False)
+        yield from self._warning(plan.packages)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the head as JSON values."""

@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from container_update.cli.reports import markdown_report, outcome_report, plan_report
-from container_update.cli.reports.lines import Header
 from container_update.cli.terminal import output
 from container_update.model.cluster import ClusterContext
 from container_update.model.errors import ContainerUpdateError, PackageError, UpdateFailedError
@@ -23,7 +21,9 @@ from container_update.model.plan import Action, Note, Plan, Reason
 from container_update.model.requests import PackageIdentity
 from container_update.planning.steps import ConfigStep
 from container_update.planning.summary import plan_sum
-from tests.unit.cli.reports.test_plan_report import CANARY, PLAN, POD, RESTART, ROLL
+from container_update.reports import markdown_report, outcome_report, plan_report
+from container_update.reports.lines import Header
+from tests.unit.reports.test_plan_report import CANARY, PLAN, POD, RESTART, ROLL
 
 HOSTILE = "<script>alert('x')</script>|```# *x*"
 DONE = Outcome(PLAN, (StepResult(ROLL, StepState.DONE),), restarted={ROLL.key: ("d-1", "d-2")})
@@ -65,7 +65,7 @@ def test_a_report_says_about_what_and_as_whom() -> None:
 
 
 def test_the_page_of_the_commands_explains_each_symbol() -> None:
-    page = (Path(__file__).parents[4] / "doc/source/reference/commands.rst").read_text(
+    page = (Path(__file__).parents[3] / "doc/source/reference/commands.rst").read_text(
         encoding="utf-8"
     )
     rows = re.findall(r"^``(.)``\s+(\S.+)$", page, re.MULTILINE)

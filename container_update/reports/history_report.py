@@ -7,16 +7,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from container_update.cli.reports import lines
-from container_update.cli.reports.lines import Line
-from container_update.cli.reports.markdown_report import revision_page, table
-from container_update.cli.reports.plan_report import diff_lines, step_lines
 from container_update.cluster.operation import Result, Revision
 from container_update.model.plan import ImageChange, Plan
 from container_update.model.requests import names
 from container_update.planning.comparison.diff import printable
 from container_update.planning.plan_json import document, step_dict
 from container_update.planning.summary import content_diffs
+from container_update.reports import lines
+from container_update.reports.lines import Line
+from container_update.reports.markdown_report import revision_page, table
+from container_update.reports.plan_report import diff_lines, step_lines
 
 NOTHING_KEPT = "No history of this VNF instance is in the namespace."
 _COLUMNS = ("REV", "ENDED (UTC)", "WHO", "WHAT", "PACKAGES", "RESULT", "TOOK")

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from container_update.cli.reports import lines
-from container_update.cli.reports.lines import Line
 from container_update.model.outcome import Outcome, StepResult, StepState
 from container_update.model.pauses import GateStep, HoldStep
 from container_update.model.plan import INSTALL, UNINSTALL, Action
@@ -16,6 +14,8 @@ from container_update.model.scripts import ScriptStep
 from container_update.planning.comparison.diff import printable
 from container_update.planning.steps import ConfigStep, RestartStep
 from container_update.planning.summary import counted, nothing_to_do
+from container_update.reports import lines
+from container_update.reports.lines import Line
 
 _STYLES = {
     StepState.DONE: lines.GOOD,

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from container_update.cli.reports import lines as headers
-from container_update.cli.reports import plan_report
-from container_update.cli.reports.lines import Header
-from container_update.cli.reports.outcome_report import diagnosis_lines, summary_text
 from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan, Step
 from container_update.planning.comparison.diff import printable
 from container_update.planning.summary import content_diffs, nothing_to_do, plan_sum
+from container_update.reports import lines as headers
+from container_update.reports import plan_report
+from container_update.reports.lines import Header
+from container_update.reports.outcome_report import diagnosis_lines, summary_text
 
 _FENCE = "```"
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from container_update.cli.reports import lines
-from container_update.cli.reports.lines import Line
 from container_update.planning.comparison.diff import printable
+from container_update.reports import lines
+from container_update.reports.lines import Line
 
 if TYPE_CHECKING:
     from container_update.engine.listing import InstanceState

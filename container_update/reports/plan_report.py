@@ -8,12 +8,12 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from operator import attrgetter
 
-from container_update.cli.reports import lines
-from container_update.cli.reports.lines import NONE, Line
 from container_update.model.objects import ObjectKey
 from container_update.model.plan import Action, ConfigUse, FieldChange, Note, Plan, Reason, Step
 from container_update.planning import summary
 from container_update.planning.comparison.diff import KeyDiff, printable
+from container_update.reports import lines
+from container_update.reports.lines import NONE, Line
 
 _SYMBOLS = {
     Action.CREATE: ("+", lines.CREATE),
@@ -223,7 +223,7 @@ def _group_lines(group: Sequence[Step], *, every: bool) -> Iterator[Line]:
     step = group[0]
     yield _head(group)
     diffs = summary.content_diffs(step)
-    because = "" if step.is_config else "because "
+    because = "" if step.is_config and not step.is_removal else "because "
     in_diffs = {printable(str(diff.change)) for diff in diffs}
     texts = [text for text in reason_texts(*group) if text not in in_diffs]
     most = len(texts) if every else _FIELDS

@@ -8,18 +8,18 @@ from dataclasses import replace
 
 import pytest
 
-from container_update.cli.reports import (
-    json_report,
-    markdown_report,
-    outcome_report,
-    plan_report,
-)
-from container_update.cli.reports.lines import text_of
 from container_update.model.objects import Json, ObjectKey, Source
 from container_update.model.outcome import Outcome, StepResult, StepState, Vnfc
 from container_update.model.plan import Action, FieldChange, KeyChange, Note, Plan, Reason, Step
 from container_update.planning import plan_json
 from container_update.planning.steps import ConfigStep, ManifestStep, RestartStep
+from container_update.reports import (
+    json_report,
+    markdown_report,
+    outcome_report,
+    plan_report,
+)
+from container_update.reports.lines import text_of
 
 CM = ObjectKey("", "ConfigMap", "ns", "cm")
 SECRET = ObjectKey("", "Secret", "ns", "s")
@@ -69,7 +69,6 @@ def test_a_plan_reads_from_configuration_to_restarts_to_what_is_left_alone() -> 
         "      key a: removed",
         "        @@ -1 +0,0 @@",
         "        -1",
-        "        \\ No newline at end of file",
         "  ± Secret ns/s: recreate",
         "      is immutable",
         "  + Secret ns/n: create",
