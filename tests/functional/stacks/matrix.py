@@ -165,17 +165,16 @@ def write_of_real_cloud(way: str, fault: str) -> Point:
 
 def points(way: str, requests: Sequence[Request], circle: Circle) -> dict[str, list[Point]]:
     """Return the points of a way by fault, all or a fixed part of them; in the
-    default circle one of each fault. Because a stack is busy
-    Heat refuses only writes."""
+    default circle one of each fault. The faults begin at requests all over the change: what comes
+    after its first script has some too. Because a stack is busy Heat refuses only writes."""
     chosen_points = {}
     for number, fault in enumerate(FAULTS):
         chosen = [
             request for request in requests if fault != "answered 409" or request.method != "GET"
         ]
         step = 1 if circle is Circle.COMPLETE else SAMPLED_STEP
-        chosen_points[fault] = [
-            Point(way, fault, request) for request in chosen[number % step :: step]
-        ]
+        start = number * len(chosen) // len(FAULTS) % step
+        chosen_points[fault] = [Point(way, fault, request) for request in chosen[start::step]]
         if circle is Circle.DEFAULT:
             chosen_points[fault] = chosen_points[fault][:1]
     return chosen_points
