@@ -150,16 +150,24 @@ def record(way: str) -> list[Request]:
     return requests
 
 
-_WRITES = 7
-"""At the most so many writes of a change to a real cloud have a fault."""
+WRITES = {
+    f"{BLUE_GREEN} done": 10,
+    f"{BLUE_GREEN} undone": 8,
+    f"{ROLLING} done": 13,
+    f"{ROLLING} undone": 11,
+}
+"""How many writes to Heat a change has. Heartbeats come on top: a real cloud takes long enough."""
+_APART = 3
+"""No divisor of these numbers, so that each write of a way has a fault."""
 
 
 def write_of_real_cloud(way: str, fault: str) -> Point:
-    """Return the point of a fault and a way that a real cloud has: another write for each.
+    """Return the point of a fault and a way that a real cloud has: another write for each, as far
+    as there are so many, from the journal's creation to its deletion.
 
     What is read there, and how often, is different in each run.
     """
-    nth = 1 + (FAULTS.index(fault) + 2 * WAYS.index(way)) % _WRITES
+    nth = 1 + _APART * FAULTS.index(fault) % WRITES[way]
     return Point(way, fault, Request("[!G]*", f"{HEAT}/*", nth))
 
 
