@@ -73,8 +73,7 @@ class InstanceState:
         if current.is_held:
             return "waits for a person"
         if current.record is not None or current.holder:
-            runs = current.holder and not current.expired
-            return "in progress" if runs else "interrupted"
+            return "in progress" if current.is_running else "interrupted"
         is_ready = self.ready >= self.desired and not any(each.trouble for each in self.workloads)
         return "ready" if is_ready else "degraded"
 
@@ -90,7 +89,7 @@ class InstanceState:
         if record is None:
             held = f"held by {self.current.holder}" if self.current.holder else ""
             return held or str(self.current.frozen or "")
-        return f"operation of {record.host}, {record.progress}"
+        return f"operation of {record.host}, {record.progress(runs=self.current.is_running)}"
 
     def as_dict(self) -> Json:
         """Return the same as plain values."""

@@ -70,7 +70,7 @@ class Recovery(ABC, Generic[RecordT]):
             other_goal = asked is not None and asked != record.goal
             if other_goal and not self.back and record.held_at is not None:
                 raise errors.UpdateInProgressError(
-                    f"operation {record.operation} {record.progress}",
+                    f"operation {record.operation} {record.progress()}",
                     next_step=errors.NextStep.PROMOTE_OR_ABORT,
                 )
             goes_back = self.back or other_goal or record.phase is Phase.UNDO

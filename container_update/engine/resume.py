@@ -173,7 +173,7 @@ def _hold_of(instance: ClusterInstance) -> str:
     """
     record = instance.journal.read()
     if record is None or record.held_at is None:
-        state = "none under way" if record is None else f"one that is {record.progress}"
+        state = "none under way" if record is None else f"one that is {record.progress()}"
         raise PlanError(
             f"VNF instance {instance.instance_id or 'without an id'} in {instance.namespace}: "
             f"expected an operation that waits for a person, found {state}"

@@ -105,7 +105,7 @@ class Watch:
             return True
         why, step = "waits for a person", NextStep.PROMOTE_OR_ABORT
         if not view.status().is_held:
-            way = self.record.progress if phase is self.record.phase else "being undone"
+            way = self.record.progress() if phase is self.record.phase else "being undone"
             ended = "has expired" if holder and holder.identity else "is gone"
             why = f"of {self.record.host}, {way}, was interrupted: its lease {ended}"
             step = NextStep.RESUME_OR_ROLLBACK

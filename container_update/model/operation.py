@@ -55,20 +55,24 @@ class OperationRecord(ABC):
         """The step at which it waits for a person; None: it does not wait."""
         return None
 
-    @property
-    def progress(self) -> str:
-        """Its progress, for people."""
+    def progress(self, *, runs: bool = False) -> str:
+        """Return its progress, for people.
+
+        :param runs: a process carries it out.
+        """
         if self.held_at is not None:
             return f"waits for a person ({self.held_at.key.name}): promote or abort it"
-        return "being undone" if self.phase is Phase.UNDO else "not finished"
+        going = "in progress" if runs else "not finished"
+        return "being undone" if self.phase is Phase.UNDO else going
 
     def overview(self) -> Iterator[str]:
         """Yield lines about its plan, for people: objects and actions, never content."""
         yield from (f"  {step.key}: {step.action.value}" for step in self.planned)
 
-    def summary(self) -> str:
+    def summary(self, *, runs: bool = False) -> str:
         """Return the record for people: objects and actions, never content."""
-        head = f"operation {self.operation} of {self.host}, started {self.started}, {self.progress}"
+        progress = self.progress(runs=runs)
+        head = f"operation {self.operation} of {self.host}, started {self.started}, {progress}"
         return "\n".join([f"{head}:", *self.overview()])
 
 
@@ -129,12 +133,18 @@ class Status:
     """No operation may begin."""
 
     @property
+    def is_running(self) -> bool:
+        """A process carries it out, as far as is known."""
+        return self.holder is not None and not self.expired
+
+    @property
     def is_held(self) -> bool:
         """It waits for a person."""
         return self.record is not None and self.record.held_at is not None
 
     def __str__(self) -> str:
-        lines = [self.record.summary() if self.record else "No operation is under way."]
+        none = "No operation is under way."
+        lines = [self.record.summary(runs=self.is_running) if self.record else none]
         if self.holder is not None:
             expired = " (expired)" if self.expired else ""
             lines.append(f"Held by {self.holder} {self.held}{expired}.")

@@ -62,10 +62,11 @@ class StackRecord(OperationRecord):
         """See :class:`OperationRecord`."""
         return self.plan.steps
 
-    @property
-    def progress(self) -> str:
+    def progress(self, *, runs: bool = False) -> str:
         """See :class:`OperationRecord`."""
-        return super().progress if self.phase is Phase.UNDO else f"{self.done} steps done"
+        return (
+            super().progress(runs=runs) if self.phase is Phase.UNDO else f"{self.done} steps done"
+        )
 
     def overview(self) -> Iterator[str]:
         """Yield the lines of the plan."""

@@ -30,11 +30,11 @@ from container_update.planning.steps import ConfigStep, ManifestStep, RestartSte
 from container_update.planning.steps.workload import CHANGE_CAUSE
 from container_update.workloads.registry import kind_of
 
-_MATCH = "Nothing to do: all that the new package changes is there already."
+_MATCH = "Nothing to do: the cluster already matches the new package."
 _MATCH_IN_PART = "Nothing to do: images and configuration already match the new package."
 _MATCH_AS_NOTED = "Nothing to do: no changes; the notes say what differs and stays."
 _NOTHING_TO_DO = {
-    INSTALL: "Nothing to do: everything that the package describes is there already.",
+    INSTALL: "Nothing to do: the cluster already has everything that the package describes.",
     UNDO: "Nothing to undo: no finished update of this VNF instance is kept.",
     UNINSTALL: "Nothing to do: no object to delete belongs to {}.",
 }

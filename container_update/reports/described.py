@@ -13,7 +13,7 @@ def describe(value: Plan | Outcome) -> str:
     """Return a plan or an outcome as the command shows it, complete, without a Secret's value.
 
     >>> print(describe(Plan(namespace="cnf", instance_id=None, steps=())))
-    Nothing to do: all that the new package changes is there already.
+    Nothing to do: the cluster already matches the new package.
 
     :returns: lines without styles; an outcome has the last log lines of failing pods too.
     """

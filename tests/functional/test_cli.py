@@ -186,6 +186,22 @@ def test_a_plan_that_is_refused_shows_what_a_change_would_do_and_its_command(
     assert cnf.admin.get(cnf.key("ConfigMap", "settings-7f9c"))
 
 
+@contextmanager
+def nowhere() -> Iterator[int]:
+    """A standard output that is not read."""
+    with Path(os.devnull).open("wb") as file:
+        yield file.fileno()
+
+
+def test_a_warning_about_a_package_has_no_words_of_the_log(shell: Shell) -> None:
+    hook = "metadata: {name: hook, annotations: {helm.sh/hook: pre-install}}"
+    text = config_map("hook").replace("metadata: {name: hook}", hook)
+    new = shell.package({**NEW, "hook": text})
+    told = shell.run_into(nowhere, "plan", shell.cnf.old, new)[1]
+    name = f"ConfigMap {shell.cnf.namespace}/hook"
+    assert told.startswith(f"WARNING: Files/hook.yaml:1 in {new}: {name} is a hook of a Helm chart")
+
+
 def test_an_update_ends_with_what_it_left_and_the_command_that_deletes_it(shell: Shell) -> None:
     first, second = config_map(setting="old"), config_map("second", b="1")
     old = shell.package({**OLD, "cm": f"{first}---\n{second}"})

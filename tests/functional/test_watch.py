@@ -24,6 +24,7 @@ from container_update import (
     UndoStarted,
     UpdateFailedError,
     UpdateInterruptedError,
+    status,
     update,
 )
 from tests.functional import role
@@ -132,15 +133,18 @@ def test_an_update_is_followed_until_it_has_finished_with_read_rights_alone(
     held = Held(cnf, NEW, is_begun("d"))
     running = started(pool, held)
     seen = Seen()
+    told: list[str] = []
 
     def release_when_configuration_is_done(event: Event) -> None:
         seen.append(event)
         if seen.states("cm"):
+            told.append(str(status(cnf.admin, **cnf.where)).splitlines()[0])
             held.released.set()
 
     outcome = attached(cnf).follow(release_when_configuration_is_done)
     assert {r.state for r in running.result().results} == {StepState.DONE}
     assert {r.state for r in outcome.results} == {StepState.DONE}
+    assert told[0].endswith(", in progress:")
     assert isinstance(seen[0], Plan)
     assert len(seen[0].packages) == 2
     assert seen[0].packages == running.result().plan.packages

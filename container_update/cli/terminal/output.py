@@ -150,6 +150,9 @@ def drop(stream: TextIO) -> None:
         os.close(nowhere)
 
 
+_LOG_LINE = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
 def show_log(verbose: int) -> None:
     """Write the log to standard error, where no host of this library has its own.
 
@@ -157,7 +160,7 @@ def show_log(verbose: int) -> None:
     """
     level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
     terminal = _LogHandler()
-    terminal.setFormatter(_LogFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    terminal.setFormatter(_LogFormatter(_LOG_LINE if verbose else "%(levelname)s: %(message)s"))
     logging.basicConfig(level=level, handlers=[terminal])
     if not verbose:
         for handler in logging.getLogger().handlers:

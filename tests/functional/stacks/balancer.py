@@ -21,7 +21,7 @@ class Balancer:
     """The last script of the change fails."""
 
     def __call__(self, step: Call, /) -> None:
-        member = step.member.name if step.member else ""
+        member = step.member.server_id if step.member else ""
         entry = [step.role, step.stack.partition("/")[0], member, step.back]
         with open(self.path, "a", encoding="utf-8") as file:
             file.write(json.dumps(entry) + "\n")
@@ -37,7 +37,7 @@ class Balancer:
             return []
 
     def traffic(self) -> dict[str, tuple[str, str]]:
-        """Return for each VNFC ('' for a whole VNF) whether its new or old one gets the traffic,
+        """Return for each server ('' for a whole VNF) whether its new or old one gets the traffic,
         and in which stack."""
         traffic = {}
         for role, stack, member, back in self.messages():

@@ -44,13 +44,12 @@ class Call:
     @classmethod
     def of(cls, step: ScriptStep) -> Call:
         """Return the call for a step as it runs."""
-        vdu, details = step.vdu, dict(step.vdu.details)
+        vdu = step.vdu
         stack = vdu.new_resource if step.role == "new" else vdu.old_resource
-        member, vnfcs = None, details.get("vnfcs") or [{"server_id": vdu.resource_id, "name": ""}]
-        if vdu.resource_id:
-            (vnfc,) = vnfcs
-            member = VnfcServer(vdu.vdu_id, stack, "", vnfc["server_id"], vnfc["name"])
-        return cls(step.role, stack, member, bool(details.get("back")))
+        # only the server's id: a step that comes from the journal has no more
+        id_ = vdu.resource_id
+        member = VnfcServer(vdu.vdu_id, stack, "", id_, "") if id_ else None
+        return cls(step.role, stack, member, bool(vdu.details.get("back")))
 
 
 Script = Callable[[Call], object]

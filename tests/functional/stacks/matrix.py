@@ -150,32 +150,39 @@ def record(way: str) -> list[Request]:
     return requests
 
 
-_WRITES = 7
-"""At the most so many writes of a change to a real cloud have a fault."""
+WRITES = {
+    f"{BLUE_GREEN} done": 10,
+    f"{BLUE_GREEN} undone": 8,
+    f"{ROLLING} done": 13,
+    f"{ROLLING} undone": 11,
+}
+"""How many writes to Heat a change has. Heartbeats come on top: a real cloud takes long enough."""
+_APART = 3
+"""No divisor of these numbers, so that each write of a way has a fault."""
 
 
 def write_of_real_cloud(way: str, fault: str) -> Point:
-    """Return the point of a fault and a way that a real cloud has: another write for each.
+    """Return the point of a fault and a way that a real cloud has: another write for each, as far
+    as there are so many, from the journal's creation to its deletion.
 
     What is read there, and how often, is different in each run.
     """
-    nth = 1 + (FAULTS.index(fault) + 2 * WAYS.index(way)) % _WRITES
+    nth = 1 + _APART * FAULTS.index(fault) % WRITES[way]
     return Point(way, fault, Request("[!G]*", f"{HEAT}/*", nth))
 
 
 def points(way: str, requests: Sequence[Request], circle: Circle) -> dict[str, list[Point]]:
     """Return the points of a way by fault, all or a fixed part of them; in the
-    default circle one of each fault. Because a stack is busy
-    Heat refuses only writes."""
+    default circle one of each fault. The faults begin at requests all over the change: what comes
+    after its first script has some too. Because a stack is busy Heat refuses only writes."""
     chosen_points = {}
     for number, fault in enumerate(FAULTS):
         chosen = [
             request for request in requests if fault != "answered 409" or request.method != "GET"
         ]
         step = 1 if circle is Circle.COMPLETE else SAMPLED_STEP
-        chosen_points[fault] = [
-            Point(way, fault, request) for request in chosen[number % step :: step]
-        ]
+        start = number * len(chosen) // len(FAULTS) % step
+        chosen_points[fault] = [Point(way, fault, request) for request in chosen[start::step]]
         if circle is Circle.DEFAULT:
             chosen_points[fault] = chosen_points[fault][:1]
     return chosen_points

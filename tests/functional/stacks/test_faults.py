@@ -58,6 +58,8 @@ def test_the_promise_holds_wherever_a_fault_hits_a_change(
         assert not problems([matrix.write_of_real_cloud(way, fault)])
         return
     assert len(requests[way]) > 50
+    writes = [each for each in requests[way] if each.method != "GET" and not each.is_begin]
+    assert len(writes) >= matrix.WRITES[way], "a real cloud has a fault at each of so many"
     points = matrix.points(way, requests[way], circle)[fault]
     assert points
     assert not problems(points)

@@ -183,7 +183,7 @@ def test_a_sum_has_only_what_is_known(steps: tuple[Step, ...], text: str) -> Non
 def test_an_outcome_of_nothing_says_so() -> None:
     nothing = replace(outcome(), plan=replace(PLAN, ignored=(), notes=()))
     assert text_of(outcome_report.outcome_lines(nothing)) == (
-        "Nothing to do: all that the new package changes is there already."
+        "Nothing to do: the cluster already matches the new package."
     )
 
 
