@@ -23,9 +23,9 @@ ROOT = Path(__file__).resolve().parents[2]
 CASES = ("large packages", "the user guide's sample", "workloads, some change", "pods of others",
          "service: lists", "service: filtered lists", "service: updates at once, v1")  # fmt: skip
 DATABASES = ("SQLite", *(["PostgreSQL"] if postgres.find() else []))
-BESIDE = 12
-"""Requests for the journal (5), the rights (1), the lease (3), the history (2) and the record, with
-which an old package that is named is compared (1); see architecture.rst."""
+BESIDE = 11
+"""Requests for the journal (5), the rights (1), the lease (3) and the history (2); see
+architecture.rst."""
 
 
 @pytest.fixture(scope="module")
