@@ -98,7 +98,9 @@ def show(parsed: argparse.Namespace, out: TextIO, request: Asked) -> int:
             except ChangeNeededError:
                 _show_change(request(), parsed, out, cluster, options)
                 raise
-        return _present(plan, parsed, out, request, cluster)
+        status = _present(plan, parsed, out, request, cluster)
+        _remark_operation(parsed, out, cluster, goal)
+        return status
 
 
 def _show_change(
@@ -172,6 +174,27 @@ def _present(
     if parsed.output != output.TEXT:  # one document: the plan, or why it is refused
         status = output.show_plan(plan, parsed, out)
     return status
+
+
+def _remark_operation(
+    parsed: argparse.Namespace, out: TextIO, cluster: KubernetesCluster, goal: Goal
+) -> None:
+    """Say that an operation of the instance has not ended, where that is so: its end changes what
+    was planned on."""
+    from container_update.cluster.retry import RetryingReader  # noqa: PLC0415, slow to load
+    from container_update.engine.cluster_view import ClusterView  # noqa: PLC0415, as above
+    from container_update.model.cluster import if_allowed  # noqa: PLC0415, as above
+
+    options = option_arguments.read(parsed)
+    reader = RetryingReader(cluster, options.retry_seconds)
+    current = if_allowed(ClusterView(reader, *goal.intent.where, options).status, None)
+    if current is not None and current.record is not None:
+        record, progress = current.record, current.record.progress(runs=current.is_running)
+        output.remark(
+            f"Operation of {record.host}: {progress}. The plan is of the objects as they are now.",
+            parsed,
+            out,
+        )
 
 
 def _acceptance(plan: Plan) -> str:

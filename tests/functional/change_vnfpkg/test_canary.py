@@ -306,6 +306,11 @@ def test_the_command_waits_and_says_what_to_do(
     assert "container-update promote" in shown.getvalue()
     assert main(["status", *site.command_options], shown) == 0
     assert "promote or abort it" in shown.getvalue()
+    planned = io.StringIO()
+    change = ["--plan", "--upgrade-type", "RollingUpdate"]
+    assert main(["change", *packages, *change, *site.command_options], planned) == 3  # changes
+    assert planned.getvalue().endswith("The plan is of the objects as they are now.\n")
+    assert "waits for a person" in planned.getvalue()
     assert main(["promote", *packages, "--yes", *site.command_options], shown) == 0
     assert site.is_at("v2")
     assert main(["promote", "--yes", *site.command_options], shown) != 0
