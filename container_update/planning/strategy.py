@@ -224,7 +224,7 @@ class Strategy:
             refuse_headless(new, live)
             is_switch = (key.group, key.kind) in FOLLOWS_PODS and not _has_spec(step, old, new)
             action = Action.SWITCH if is_switch else Action.REPLACE
-            yield replace(step, action=action, reasons=tuple(what_differs(old, new, live)))
+            yield replace(step, action=action, reasons=tuple(what_differs(old, new)))
 
     # --- scripts, and what is recorded ----------------------------------------------------------
 
@@ -441,7 +441,7 @@ class Strategy:
         yield replace(
             step,
             action=action,
-            reasons=(*what_differs(old, new, live), *reasons_of(uses)),
+            reasons=(*what_differs(old, new), *reasons_of(uses)),
             digest=self.config.config_digest(live, uses),
             images={
                 name: image
@@ -662,11 +662,8 @@ def refuse_headless(new: Manifest, live: Json) -> None:
         )
 
 
-def what_differs(old: Manifest | None, new: Manifest, live: Json | None = None) -> Iterator[Reason]:
-    """Yield how two manifests differ: images, then the other fields with both values.
-
-    :param live: an object that stays; what it has already is no difference.
-    """
+def what_differs(old: Manifest | None, new: Manifest) -> Iterator[Reason]:
+    """Yield how two manifests differ: images, then the other fields with both values."""
     if old is None:
         yield Reason(f"it is new in {new.source}")
         return
@@ -674,7 +671,7 @@ def what_differs(old: Manifest | None, new: Manifest, live: Json | None = None) 
     for name, image in pod_template.images(new.body).items():
         if before.get(name, image) != image:
             yield Reason(str(change := ImageChange(name, before[name], image)), change)
-    for field_change in diff.field_changes(old, new, live=live):
+    for field_change in diff.field_changes(old, new):
         if field_change.path != "spec.replicas":
             text = f"{field_change.path} differs ({field_change.place})"
             yield Reason(text, field_change)

@@ -11,14 +11,14 @@ import pytest
 import trustme
 from aiohttp import web
 
-from container_update import InstallRequest, install, plan_of
+from container_update import ClusterError, InstallRequest, install, plan_of
 from container_update.emulator.http_server import HttpServer
 from container_update.emulator.loop_thread import LoopThread
 from tests.functional.cnf import Cnf
 from tests.functional.conftest import until
 from tests.functional.manifests import config_map
 from tests.functional.real import REAL
-from tests.internals.core import Json, ObjectKey
+from tests.internals.core import Json, KubernetesCluster, ObjectKey
 
 pytestmark = pytest.mark.skipif(not REAL, reason="the embedded cluster aggregates no other servers")
 
@@ -82,6 +82,16 @@ def is_available(service: Json | None) -> bool:
     return any(each["type"] == "Available" and each["status"] == "True" for each in conditions)
 
 
+def is_served(cluster: KubernetesCluster, group: str) -> bool:
+    """Tell whether requests reach the other server; the first ones may be answered with 503."""
+    try:
+        return bool(cluster.served(group, KIND))
+    except ClusterError as error:
+        if not error.transient:
+            raise
+        return False
+
+
 @pytest.fixture
 def backend(cnf: Cnf) -> Iterator[Backend]:
     """A server of a group of its own, which the API server has requests carried out by."""
@@ -104,7 +114,7 @@ def backend(cnf: Cnf) -> Iterator[Backend]:
         cnf.admin.create({**body, "spec": spec})
         try:
             until(lambda: is_available(cnf.admin.get(key)))
-            until(lambda: bool(cnf.admin.served(group, KIND)))
+            until(lambda: is_served(cnf.admin, group))
             yield running
         finally:
             cnf.admin.delete(key)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
@@ -84,6 +85,10 @@ def test_an_update_in_the_midst_of_a_roll_that_is_stuck_is_undone_to_that(
     cnf.instantiate(w=workload(kind, replicas=2, spec=spec))
     stuck = cnf.get(kind, "w")
     number = len(cnf.pods(kind, "w"))
+    # its controller keeps the oldest pod of a node, and tells it by seconds
+    pods = cnf.admin.list(Collection("", "Pod", cnf.namespace)).items
+    created = max(pod["metadata"]["creationTimestamp"] for pod in pods)
+    until(lambda: f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ}" > created)
     stuck["spec"]["template"]["spec"]["containers"][0]["image"] = BAD_IMAGE
     overwrite(cnf.admin, stuck)
     until(lambda: len(cnf.pods(kind, "w")) > number)

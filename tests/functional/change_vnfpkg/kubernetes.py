@@ -306,8 +306,10 @@ class KubernetesContractSite(ContractSite):
         ]
 
     def endpoints(self, service: str = "web") -> list[Json]:
-        """Return the pods behind a Service, by its EndpointSlices."""
-        pods = {pod["metadata"]["uid"]: pod for pod in self.objects("", "Pod")}
+        """Return the pods behind a Service, by its EndpointSlices; not those that are being
+        deleted, which leave them a moment later, and an undo does not wait for that."""
+        listed = self.objects("", "Pod")
+        pods = {pod["metadata"]["uid"]: pod for pod in listed if not is_deleting(pod)}
         backends = []
         for body in self.objects("discovery.k8s.io", "EndpointSlice"):
             if body["metadata"]["labels"].get("kubernetes.io/service-name") != service:
