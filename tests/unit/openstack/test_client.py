@@ -230,6 +230,7 @@ def test_an_answer_of_keystone_that_never_comes_to_its_end_is_not_waited_for() -
             handler.wfile.write(b" ")
 
     with cloud(drip) as heat:
-        with pytest.raises(ClusterError, match="no complete answer within 1 seconds"):
+        # on a busy machine a pause of it may be as long as the whole time
+        with pytest.raises(ClusterError, match=r"no complete answer within 1 s|Read timed out"):
             heat.stacks()
         done.set()
