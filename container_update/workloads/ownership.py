@@ -52,14 +52,9 @@ def up_to_date(workload: Json, pods: Objects, replica_sets: Objects) -> frozense
     that has the template is used again).
     """
     kind = known_kind(ObjectKey.of(workload))
-    label, uid = kind.replica_set_label, workload["metadata"]["uid"]
+    label = kind.replica_set_label
     if label is not None:
-        owning = {controller_uid(pod) for pod in pods}
-        sets = [rs for rs in replica_sets if rs["metadata"]["uid"] in owning]
-        sets = [rs for rs in sets if controller_uid(rs) == uid]
-        template = _without_label(workload, label)
-        owners = {rs["metadata"]["uid"] for rs in sets if _without_label(rs, label) == template}
-        return frozenset(pod["metadata"]["uid"] for pod in pods if controller_uid(pod) in owners)
+        return _owned_by_sets(workload, pods, replica_sets, label, present=True)
     if not is_observed(workload):
         return frozenset()
     revisions = {pod["metadata"]["uid"]: _revision(pod) for pod in pods}
@@ -69,6 +64,36 @@ def up_to_date(workload: Json, pods: Objects, replica_sets: Objects) -> frozense
     if not wanted and counts.updated >= counts.desired and len({*revisions.values()}) == 1:
         wanted = next(iter(revisions.values()))
     return frozenset(uid for uid, revision in revisions.items() if wanted and revision == wanted)
+
+
+def outdated(workload: Json, pods: Objects, replica_sets: Objects) -> frozenset[str]:
+    """Return the UIDs of those pods of a Deployment that show that they are of another template
+    than its present one; none of other kinds.
+
+    Its controller creates pods of the template before until it has seen the present one: they are
+    no new ones.
+    """
+    label = known_kind(ObjectKey.of(workload)).replica_set_label
+    if label is None:
+        return frozenset()
+    return _owned_by_sets(workload, pods, replica_sets, label, present=False)
+
+
+def _owned_by_sets(
+    workload: Json, pods: Objects, replica_sets: Objects, label: str, *, present: bool
+) -> frozenset[str]:
+    """Return the UIDs of the pods of its ReplicaSets.
+
+    :param present: of those that have its present template, else of the others.
+    """
+    owning, uid = {controller_uid(pod) for pod in pods}, workload["metadata"]["uid"]
+    sets = [rs for rs in replica_sets if rs["metadata"]["uid"] in owning]
+    sets = [rs for rs in sets if controller_uid(rs) == uid]
+    template = _without_label(workload, label)
+    owners = {
+        rs["metadata"]["uid"] for rs in sets if (_without_label(rs, label) == template) is present
+    }
+    return frozenset(pod["metadata"]["uid"] for pod in pods if controller_uid(pod) in owners)
 
 
 def _revision(pod: Json) -> object:

@@ -18,7 +18,7 @@ from container_update.planning.steps import WorkloadStep
 from container_update.planning.steps.new_objects import recreated_pod
 from container_update.workloads.kind import pods_in
 from container_update.workloads.kinds import pod
-from container_update.workloads.ownership import owned_pods, up_to_date
+from container_update.workloads.ownership import outdated, owned_pods, up_to_date
 from container_update.workloads.pod_status import has_ended, is_deleting, is_ready
 from container_update.workloads.pod_template import images, pod_template
 from container_update.workloads.readiness import DONE, Baseline, Readiness, conditions
@@ -51,8 +51,8 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
             return  # admission undid the change: nothing restarts
         step = step.with_stored(images(written))
         self.expect(step, written)
-        restores = None
-        if pod_template(before) == pod_template(written):
+        restores, rolls = None, pod_template(before) != pod_template(written)
+        if not rolls:
             old_pods = frozenset()  # the template is the same: no pod restarts
             counts = known_kind(step.key).counts(before)
             if counts.updated >= counts.desired > counts.ready:
@@ -61,9 +61,15 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         old_pods -= wanted | abandoned  # another roll may have made some as wanted already
         seen = conditions(before if written is live else written)  # a resumed run wrote it before
         baseline = Baseline(old_pods, abandoned=abandoned, conditions=seen, restores=restores)
-        self._wait(step, written, baseline, deadline)
+        self._wait(step, written, baseline, deadline, rolls=rolls)
 
-    def _wait(self, step: WorkloadStep, written: Json, before: Baseline, deadline: float) -> None:
+    def _wait(
+        self, step: WorkloadStep, written: Json, before: Baseline, deadline: float, *, rolls: bool
+    ) -> None:
+        """Wait until the pods are as the step has them.
+
+        :param rolls: its write has changed the template.
+        """
         if step.action is Action.RESTART_CONTAINERS:
             baseline = Baseline.of([step.old], tuple(step.images))
             self.rollout.until(step.key, lambda live: pod.restarted(live, baseline), deadline)
@@ -74,11 +80,13 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
             stuck = self._stuck(step.key, self.informer.pods_of(written))
 
             def still_old(pods: Sequence[Json]) -> Baseline:
-                if before.uids.isdisjoint(_uids(pods)):
-                    return before
                 live = self.informer.get(step.key) or written
                 sets = self.informer.replica_sets_of(live)
-                return replace(before, uids=before.uids - up_to_date(live, pods, sets))
+                # created since, from the template before
+                late = outdated(live, pods, sets) if rolls else frozenset()
+                if before.uids.isdisjoint(_uids(pods)):
+                    return replace(before, uids=late) if late else before
+                return replace(before, uids=before.uids - up_to_date(live, pods, sets) | late)
 
             self.rollout.until_replaced(step.key, still_old, deadline, stuck)
         elif step.action is Action.EVICT:

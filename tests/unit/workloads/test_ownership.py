@@ -207,3 +207,25 @@ def test_pods_show_by_their_revision_that_they_are_as_they_are_to_be(
     body["status"] = {"observedGeneration": 1, **status}
     pods = [revised(str(number), revision) for number, revision in enumerate(revisions)]
     assert ownership.up_to_date(body, pods, ()) == kept
+
+
+def templated(kind: str, name: str, image: str, owner: Json | None = None) -> Json:
+    spec = {"containers": [{"name": "main", "image": image}]}
+    body = owned(kind, name, name)
+    if owner is not None:
+        own = {"kind": owner["kind"], "uid": owner["metadata"]["uid"], "controller": True}
+        body["metadata"]["ownerReferences"] = [own]
+    labels = {"pod-template-hash": name} if kind == "ReplicaSet" else {}
+    return {**body, "spec": {"template": {"metadata": {"labels": labels}, "spec": spec}}}
+
+
+def test_a_pod_that_came_late_from_the_template_before_is_no_new_one() -> None:
+    """A Deployment that was created a moment before its update: its controller has created the
+    first pod when the update had read which ones there are."""
+    deployment = templated("Deployment", "w", "app:2")
+    sets = [templated("ReplicaSet", f"w-{n}", f"app:{n}", deployment) for n in (1, 2)]
+    pods = [templated("Pod", f"p{n}", "", sets[n - 1]) for n in (1, 2)]
+    assert ownership.outdated(deployment, pods, sets) == {"p1"}
+    assert ownership.up_to_date(deployment, pods, sets) == {"p2"}
+    assert ownership.outdated(deployment, pods, ()) == frozenset()
+    assert ownership.outdated(templated("StatefulSet", "w", ""), pods, sets) == frozenset()
