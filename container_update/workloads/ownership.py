@@ -9,6 +9,7 @@ from typing import Any
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.outcome import Vnfc
 from container_update.workloads import pod_status, pod_template
+from container_update.workloads.api_resources import is_built_in
 from container_update.workloads.kind import POD, REPLICA_SET
 from container_update.workloads.readiness import is_observed
 from container_update.workloads.registry import kind_of, known_kind
@@ -71,10 +72,12 @@ def outdated(workload: Json, pods: Objects, replica_sets: Objects) -> frozenset[
     than its present one; none of other kinds.
 
     Its controller creates pods of the template before until it has seen the present one: they are
-    no new ones.
+    no new ones. A custom resource that has ReplicaSets tells nothing: the server puts defaults into
+    their templates, and none into its own.
     """
-    label = known_kind(ObjectKey.of(workload)).replica_set_label
-    if label is None:
+    key = ObjectKey.of(workload)
+    label = known_kind(key).replica_set_label
+    if label is None or not is_built_in(key.group):
         return frozenset()
     return _owned_by_sets(workload, pods, replica_sets, label, present=False)
 
