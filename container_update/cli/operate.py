@@ -126,7 +126,7 @@ def _show_change(
     )
     with suppress(ContainerUpdateError):
         plan = preview(_goal(parsed, cluster, change), cluster, options)
-        out.write("An update cannot do this. A change of the package, a rolling one, would do:\n")
+        out.write("An update cannot do this. A rolling change of the package would do:\n")
         output.show_plan(plan, parsed, out)
 
 
@@ -186,15 +186,15 @@ def _remark_operation(
     from container_update.model.cluster import if_allowed  # noqa: PLC0415, as above
 
     options = option_arguments.read(parsed)
-    reader = RetryingReader(cluster, options.retry_seconds)
-    current = if_allowed(ClusterView(reader, *goal.intent.where, options).status, None)
-    if current is not None and current.record is not None:
-        record, progress = current.record, current.record.progress(runs=current.is_running)
-        output.remark(
-            f"Operation of {record.host}: {progress}. The plan is of the objects as they are now.",
-            parsed,
-            out,
-        )
+    view = ClusterView(RetryingReader(cluster, options.retry_seconds), *goal.intent.where, options)
+    try:
+        current = if_allowed(view.status, None)
+    except ContainerUpdateError as error:  # it may be signed with the key of another host
+        output.remark(f"What is under way cannot be told: {error}", parsed, out)
+        return
+    if current is not None and (record := current.record) is not None:
+        progress = f"Operation of {record.host}: {record.progress(runs=current.is_running)}."
+        output.remark(f"{progress} The plan is of the objects as they are now.", parsed, out)
 
 
 def _acceptance(plan: Plan) -> str:

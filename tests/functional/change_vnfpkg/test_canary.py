@@ -296,7 +296,7 @@ def test_a_hold_for_a_time_ends_by_itself(make: Any) -> None:
 
 
 def test_the_command_waits_and_says_what_to_do(
-    make: Any, capsys: pytest.CaptureFixture[str]
+    make: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     site = make(Shape(replicas=4))
     shown, packages = io.StringIO(), [site.old, site.package(V2)]
@@ -311,6 +311,12 @@ def test_the_command_waits_and_says_what_to_do(
     assert main(["change", *packages, *change, *site.command_options], planned) == 3  # changes
     assert planned.getvalue().endswith("The plan is of the objects as they are now.\n")
     assert "waits for a person" in planned.getvalue()
+    key = tmp_path / "key"
+    key.touch(mode=0o600)
+    key.write_text("another host's")
+    change += ["--journal-key", str(key)]
+    assert main(["change", *packages, *change, *site.command_options], planned) == 3
+    assert "What is under way cannot be told: Secret" in planned.getvalue()
     assert main(["promote", *packages, "--yes", *site.command_options], shown) == 0
     assert site.is_at("v2")
     assert main(["promote", "--yes", *site.command_options], shown) != 0
