@@ -106,9 +106,9 @@ class Freeze:
         return bool(self.until) and now >= datetime.fromisoformat(self.until)
 
     def __str__(self) -> str:
-        until = f" until {moment(self.until)}" if self.until else ""
+        until = f" until {moment(self.until)} UTC" if self.until else ""
         why = f" ({self.why})" if self.why else ""
-        return f"frozen by {self.who} since {moment(self.since)}{until}{why}"
+        return f"frozen by {self.who} since {moment(self.since)} UTC{until}{why}"
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ def moment(time: str) -> str:
     """Return a time in UTC (RFC 3339) for people.
 
     >>> moment("2026-01-02T03:04:05+00:00")
-    '2026-01-02 03:04:05 UTC'
+    '2026-01-02 03:04:05'
     """
-    return f"{time.removesuffix('+00:00').replace('T', ' ')} UTC"
+    return time.removesuffix("+00:00").replace("T", " ")
 
 
 def time_of(text: str) -> datetime:

@@ -39,7 +39,7 @@ _NOTHING_TO_DO = {
     UNINSTALL: "Nothing to do: no object to delete belongs to {}.",
 }
 _NONE_INSTALLED = (
-    "Nothing to do: no VNF instance is installed in namespace {}, and only what bears the label of "
+    "Nothing to do: no VNF instance is installed in namespace {}, and only what has the label of "
     "an instance is deleted."
 )
 _RESTARTS = "to restart"

@@ -10,6 +10,7 @@ from typing import Any
 from container_update.cluster.operation import Result, Revision
 from container_update.model.plan import ImageChange, Plan
 from container_update.model.requests import names
+from container_update.model.times import moment
 from container_update.planning.comparison.diff import printable
 from container_update.planning.plan_json import document, step_dict
 from container_update.planning.summary import content_diffs
@@ -65,7 +66,7 @@ def _row(revision: Revision) -> tuple[str, ...]:
     origin = revision.origin
     return (
         str(revision.number),
-        lines.moment(revision.ended),
+        moment(revision.ended),
         printable(origin.who),
         printable(f"{origin.title}: {origin.why}" if origin.why else origin.title),
         printable(names(revision.origin.packages)),
@@ -113,7 +114,7 @@ def _facts(revision: Revision) -> Iterator[tuple[str, str]]:
     if revision.origin.why:
         yield "Why", revision.origin.why
     yield "Packages", " -> ".join(map(str, revision.origin.packages)) or "not known"
-    began, ended = lines.moment(revision.started), lines.moment(revision.ended)
+    began, ended = moment(revision.started), moment(revision.ended)
     yield "Time", f"{began} to {ended} UTC ({_took(revision)})"
 
 

@@ -52,11 +52,6 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join(cells).rstrip() for cells in padded]
 
 
-def moment(time: str) -> str:
-    """Return '2026-11-22 10:15:30' for a moment in UTC (RFC 3339)."""
-    return time.removesuffix("+00:00").replace("T", " ")
-
-
 def age(created: str | None, now: datetime) -> str:
     """Return how long ago something was created: '3d', '5h', '12m', '40s'; '-': that is not known.
 

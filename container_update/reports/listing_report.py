@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from container_update.model.times import moment
 from container_update.planning.comparison.diff import printable
 from container_update.reports import lines
 from container_update.reports.lines import Line
@@ -50,7 +51,7 @@ def _row(each: InstanceState, now: datetime) -> tuple[str, ...]:
         f"{each.ready}/{each.desired}",
         lines.age(each.created, now),
         f"{last.origin.title}: {last.result.value}" if last else "-",
-        lines.moment(last.ended) if last else "-",
+        moment(last.ended) if last else "-",
         each.under_way,
     )
     return tuple(map(printable, cells))

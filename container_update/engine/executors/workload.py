@@ -84,8 +84,6 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
                 sets = self.informer.replica_sets_of(live)
                 # created since, from the template before
                 late = outdated(live, pods, sets) if rolls else frozenset()
-                if before.uids.isdisjoint(_uids(pods)):
-                    return replace(before, uids=late) if late else before
                 return replace(before, uids=before.uids - up_to_date(live, pods, sets) | late)
 
             self.rollout.until_replaced(step.key, still_old, deadline, stuck)

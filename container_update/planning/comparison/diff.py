@@ -271,8 +271,9 @@ def field_changes(
     built_in = is_built_in(old.key.group)
     for path, before, after, now in _differing(_Field(old_body), _Field(new_body), live):
         names = tuple(name for name in after.at if isinstance(name, str))
-        has_it = after.is_there and meaning.has(now, after.value, names, built_in=built_in)
-        if (now is not None and has_it) or _says_its_namespace(path, before, after, new):
+        is_known = now is not None and after.is_there
+        has_it = is_known and meaning.has(now, after.value, names, built_in=built_in)
+        if has_it or _says_its_namespace(path, before, after, new):
             continue
         values = _shortened(before.text(), after.text())
         source = new.source.of(after.at) if after.is_there else old.source.of(before.at)
