@@ -62,7 +62,8 @@ class JournalledRun:
     def end(self, undone: Outcome | None = None, cause: str = "") -> None:
         """Keep what the run did in the history, then remove its journal.
 
-        Where the API server refuses, the journal stays, and the next run removes it.
+        Where the API server refuses, the journal stays, and the next run, which has only this left
+        to do, removes it, or raises what the API server says.
 
         The revision, the removal of the journal and the release of the lease come one after
         another. Were the journal removed while the revision is written, a run killed in between
@@ -73,7 +74,9 @@ class JournalledRun:
             those that another client has changed since, or that are kept, are still there.
         :param cause: why it was undone.
         :raises LeaseLostError: another run may have gone on with it.
+        :raises ClusterError: the journal of a run that had ended before still cannot be removed.
         """
+        was_over = self.is_over
         left = () if undone is None else (*undone.left_to_others, *undone.kept)
         stay = frozenset(self.marked if undone is None else left)
         execution = self.execution
@@ -92,9 +95,11 @@ class JournalledRun:
                     self.journal.remove()
                 break
             except errors.ClusterError as error:
-                LOG.warning("the journal of a run that ended could not be removed: %s", error)
                 refusal = error
         else:
+            if was_over:
+                raise refusal
+            LOG.warning("the journal of a run that ended could not be removed: %s", refusal)
             if not refusal.transient:
                 self._note_end()
         self.lock.check()

@@ -62,6 +62,8 @@ class OperationRecord(ABC):
         """
         if self.held_at is not None:
             return f"waits for a person ({self.held_at.key.name}): promote or abort it"
+        if self.phase is Phase.END:
+            return "ended, but its journal is not removed yet"
         going = "in progress" if runs else "not finished"
         return "being undone" if self.phase is Phase.UNDO else going
 

@@ -129,17 +129,18 @@ def conditions(live: Json) -> Sequence[Json]:
 
 
 def _progressing(
-    count: str, new: Sequence[Json], pods: Sequence[Json], news: Iterable[Json]
+    count: str, new: Sequence[Json], pods: Sequence[Json], live: Json, baseline: Baseline
 ) -> Readiness:
     """Report that it is not done yet: failing where all new pods are in trouble or refused, of
-    which the cause is said first."""
-    if refusal := _refusal(news):
+    which the cause is said first. A refusal from before the write may be over, and is only said."""
+    if refusal := _refusal(baseline.news(live)):
         return Readiness(RolloutState.FAILING, f"{refusal} ({count})")
     problems = [pod_status.problem(pod) for pod in new if not pod_status.is_deleting(pod)]
     if problems and all(problems):
         patience = min(map(pod_status.patience, new))
         return Readiness(RolloutState.FAILING, f"{problems[0]} ({count})", patience)
     waiting = pod_status.waiting_for(new) or pod_status.waiting_for(pods)
+    waiting = waiting or _refusal(conditions(live))
     return Readiness(RolloutState.PROGRESSING, f"{count}: {waiting}" if waiting else count)
 
 
@@ -195,7 +196,7 @@ def judge(live: Json, counts: Counts, pods: Sequence[Json], baseline: Baseline) 
         message = f"{ready} of {counts.desired} pods are ready"
     else:
         return DONE
-    verdict = _progressing(message, new, present, baseline.news(live))
+    verdict = _progressing(message, new, present, live, baseline)
     ends_here = verdict.state is RolloutState.FAILING or _has_lost_pod(pods)
     if ends_here and is_no_less_ready(live, counts, pods, baseline):
         return DONE  # what is in trouble was so before, or waits for a node
@@ -276,7 +277,7 @@ def all_there(live: Json, desired: int, pods: Sequence[Json], baseline: Baseline
         desired = min(desired, baseline.restores.total)
     if number < desired:
         count = f"{number} of {desired} pods are there"
-        return _progressing(count, (), (), baseline.news(live))
+        return _progressing(count, (), (), live, baseline)
     return DONE
 
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A webhook of the package that does not answer, and judges what the run itself writes."""
+"""Admission that judges what a run itself writes: its lease, its journal."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -11,19 +12,21 @@ import pytest
 from aiohttp import web
 
 from container_update import (
+    ClusterError,
     InstallRequest,
+    Outcome,
     UpdateFailedError,
     change_package,
     connect,
     install,
     status,
 )
-from tests.functional.cnf import Cnf
+from tests.functional.cnf import INSTANCE, Cnf
 from tests.functional.conftest import OPTIONS
 from tests.functional.manifests import config_map, workload
 from tests.functional.real import REAL
 from tests.functional.reference_update import Lab
-from tests.internals.core import Collection, KubernetesCluster, ObjectKey
+from tests.internals.core import Collection, KubernetesCluster, ObjectKey, StepState, name_of
 
 SHORT = replace(OPTIONS, lease_seconds=9.0)
 """A third of it is how long renewals are tried."""
@@ -101,3 +104,43 @@ def test_a_change_that_locks_itself_out_is_undone(cnf: Cnf, webhook: str) -> Non
     with pytest.raises(UpdateFailedError, match=FAILED):
         change_package(parameters, cnf.admin, SHORT, old=cnf.old, new=new, **cnf.where)
     assert cnf.get("Deployment", "w")["spec"] == before
+
+
+REFUSED = "ValidatingAdmissionPolicy 'keep' with binding 'keep' denied request"
+
+
+@contextmanager
+def keeping_secrets(lab: Lab, cnf: Cnf) -> Iterator[None]:
+    """Refuse to delete Secrets of the namespace, in the words of an API server 1.36."""
+
+    async def refuse(request: Any, handler: Any) -> Any:
+        if request.method != "DELETE" or f"/{cnf.namespace}/secrets/" not in request.path:
+            return await handler(request)
+        status = {"kind": "Status", "status": "Failure", "reason": "Invalid", "code": 422}
+        message = f'secrets "x" is forbidden: {REFUSED}: not allowed here'
+        return web.json_response({**status, "message": message}, status=422)
+
+    lab.server.middlewares.append(refuse)
+    try:
+        yield
+    finally:
+        lab.server.middlewares.remove(refuse)
+
+
+def test_an_update_whose_journal_must_not_be_deleted_has_ended(cnf: Cnf, lab: Lab) -> None:
+    """The next operation says what keeps the journal; it undoes nothing."""
+
+    def update(setting: str) -> Outcome:
+        return cnf.update({"cm": config_map(setting=setting), "w": workload("Deployment")})
+
+    cnf.instantiate(cm=config_map(setting="a"), w=workload("Deployment"))
+    journal = ObjectKey("", "Secret", cnf.namespace, name_of(INSTANCE))
+    with keeping_secrets(lab, cnf):
+        assert update("b").of_state(StepState.DONE)
+        assert "ended, but its journal is not removed yet" in str(status(cnf.admin, **cnf.where))
+        for operation in (cnf.rollback, cnf.resume, lambda: update("c")):
+            with pytest.raises(ClusterError, match=f"delete {journal}: .*{REFUSED}"):
+                operation()
+    assert cnf.get("ConfigMap", "cm")["data"]["setting"] == "b"
+    assert update("c").of_state(StepState.DONE)
+    assert str(status(cnf.admin, **cnf.where)) == "No operation is under way."

@@ -82,6 +82,7 @@ class Running:
                 self._what = "undoing" if is_undo else "finishing"
                 self._planned, self._ended = len(event.steps), 0
                 self._steps = {step.key: _Begun(now) for step in event.steps if is_undo}
+                self._had_results.clear()
             elif isinstance(event, StepResult):
                 self._ended += 1
                 self._steps.pop(event.step.key, None)

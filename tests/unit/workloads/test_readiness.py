@@ -275,6 +275,13 @@ def test_a_condition_that_was_there_before_says_nothing_about_the_change() -> No
         assert judge(live, pods, before)[0] is state
 
 
+def test_a_refusal_that_was_there_before_is_said_while_pods_are_waited_for() -> None:
+    before = Baseline(frozenset({"o1"}), conditions=[REFUSED])
+    live = workload("Deployment", {**replicas(1, 0, 1), "conditions": [REFUSED]}, replicas=1)
+    told = (PROGRESSING, "0 of 1 pods are updated: FailedCreate: pods are forbidden")
+    assert judge(live, [O1], before) == told
+
+
 def test_a_deployment_whose_status_is_not_there_has_not_been_seen() -> None:
     live = workload("Deployment", {}, generation=1)
     del live["status"]

@@ -96,6 +96,12 @@ STATES = {
         ((101, PLAN), (102, ROLL), (103, UndoStarted("it failed", (ROLL,)))), 104.0,
         ["  Deployment ns/d  1 s", "  undoing: 0 of 1 step done, 1 under way, 4 s elapsed"],
     ),
+    "a step that failed, while it is undone": (
+        ((101, PLAN), (102, ROLL), (103, DONE), (104, UndoStarted("why", (ROLL,))), (105, BETTER)),
+        106.0,
+        ["  Deployment ns/d  ready 8/12  pod d-1 is not Ready  2 s",
+         "  undoing: 0 of 1 step done, 1 under way, 6 s elapsed"],
+    ),
     "an operation that is finished after an interruption": (
         ((101, ResumeStarted("it was interrupted", (ROLL, RESTART))), (102, DONE)), 104.0,
         ["  finishing: 1 of 2 steps done, 0 under way, 4 s elapsed"],
