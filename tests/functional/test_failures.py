@@ -19,6 +19,7 @@ from container_update import (
     ResumeStarted,
     Step,
     StepResult,
+    StepWait,
     UndoIncompleteError,
     UpdateFailedError,
     UpdateInterruptedError,
@@ -98,6 +99,31 @@ def test_an_update_in_the_midst_of_a_roll_that_is_stuck_is_undone_to_that(
         cnf.update({"w": worse}, replace(cnf.options, undo_timeout=20))
     running = [pod.image for pod in cnf.pods(kind, "w").values()]
     assert running.count(IMAGES[0]) == number
+
+
+def test_a_pod_that_comes_back_with_the_old_template_is_no_new_one(cnf: Cnf) -> None:
+    """A pod that is lost while the new image cannot be pulled: its ReplicaSet replaces it."""
+    cnf.instantiate(w=workload("Deployment"))
+    (old,) = cnf.pods("Deployment", "w")
+    lost = ObjectKey("", "Pod", cnf.namespace, old)
+    came_back: list[str] = []
+
+    def images(cnf: Cnf, but: str) -> set[str]:
+        pods = cnf.pods("Deployment", "w").items()
+        return {pod.image for name, pod in pods if name != but}
+
+    def lose(event: Event) -> None:
+        if not came_back and isinstance(event, StepWait) and event.trouble:
+            cnf.admin.delete(lost)
+            until(lambda: IMAGES[0] in images(cnf, but=old))
+            came_back.append(event.trouble)
+
+    new = cnf.request({"w": workload("Deployment", image=BAD_IMAGE)})
+    options = replace(cnf.options, timeout=25, grace_period=4)
+    with pytest.raises(UpdateFailedError, match="Everything is as before") as raised:
+        update(new, cnf.cluster, options, progress=lose)
+    assert came_back
+    assert "not ready in time" not in str(raised.value)
 
 
 def test_an_undo_says_that_somebody_has_paused_a_deployment(cnf: Cnf) -> None:
