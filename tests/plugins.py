@@ -37,10 +37,10 @@ def installed(*folders: Path) -> Iterator[None]:
         for folder in folders:
             patch.syspath_prepend(folder)
         search_anew(patch)
-        registry.installed.cache_clear()
+        registry.installed_kinds.cache_clear()
         before = set(sys.modules)
         yield
     for name in set(sys.modules) - before:
         if Path(getattr(sys.modules[name], "__file__", None) or "/").parent in folders:
             del sys.modules[name]
-    registry.installed.cache_clear()
+    registry.installed_kinds.cache_clear()

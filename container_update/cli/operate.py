@@ -303,7 +303,7 @@ def carry_out(
                 cluster,
                 option_arguments.read(parsed),
                 cancel,
-                saved_plan.checked(progress, saved, cluster.context.server),
+                saved_plan.refuse_other_plan(progress, saved, cluster.context.server),
                 leave_failed=getattr(parsed, "leave_failed", False),
             )
 

@@ -16,7 +16,7 @@ from container_update.cluster.operation import Origin
 from container_update.model.requests import PackageIdentity
 
 
-def begun(started: datetime, goal: str, instance_id: str | None) -> dict[str, Any]:
+def new_identity(started: datetime, goal: str, instance_id: str | None) -> dict[str, Any]:
     """Return the first five attributes of the record of an operation that begins on this host."""
     return {
         "operation": str(uuid.uuid4()),

@@ -21,11 +21,11 @@ from urllib.parse import urlencode
 from container_update.cluster import journal_key, responses
 from container_update.cluster import kubeconfig as kubeconfigs
 from container_update.cluster.credentials import basic, checked_url, header_value, pem
-from container_update.cluster.keeping import stretched
+from container_update.cluster.keeping import stretch_password
 from container_update.cluster.login import client_configuration
 from container_update.cluster.login.client_configuration import ClientLogin, Login, Logins
 from container_update.cluster.oidc import OidcToken
-from container_update.cluster.rights import allows, refused
+from container_update.cluster.rights import allows, missing_rights
 from container_update.model.cluster import (
     ClusterContext,
     DryRun,
@@ -156,7 +156,7 @@ def connect_vim(  # noqa: PLR0913
     configuration = replace(configuration, authorization=authorization)
     login = oidc or {}
     guarded = password or login.get("password") or login.get("client_secret") or ""
-    of_login = bearer_token or (guarded and stretched(guarded, endpoint))
+    of_login = bearer_token or (guarded and stretch_password(guarded, endpoint))
     options = replace(options, journal_key=journal_key.key_of(options, of_login))
     return KubernetesCluster(Login.of(configuration), options, renew=renew)
 
@@ -254,7 +254,7 @@ class KubernetesCluster:
                 raise
             return None
         version, _ = self._resources.names(key.group, key.kind, key.api_version)
-        return responses.checked(what, body, version, key.kind)
+        return responses.check_object(what, body, version, key.kind)
 
     def watch(
         self, collection: Collection, resource_version: str, seconds: float
@@ -301,24 +301,24 @@ class KubernetesCluster:
         """Return all that the server serves: ``apps/v1``, ``apps/v1/Deployment``."""
         return self._resources.everything()
 
-    def served(self, group: str, kind: str) -> frozenset[str]:
+    def look_up_versions(self, group: str, kind: str) -> frozenset[str]:
         """Return the apiVersions in which the server serves a kind now; see Cluster."""
-        return self._resources.served(group, kind)
+        return self._resources.look_up_versions(group, kind)
 
     # --- writing --------------------------------------------------------------------------------
 
     def create(self, body: Json) -> Json:
         """Create an object; return it as the server stored it."""
-        return self._written("create", body)
+        return self._send_object("create", body)
 
     def replace(self, body: Json) -> Json:
         """Replace the object of that name; see Cluster."""
-        return self._written("replace", body)
+        return self._send_object("replace", body)
 
-    def _written(self, verb: DryRunVerb, body: Json) -> Json:
+    def _send_object(self, verb: DryRunVerb, body: Json) -> Json:
         method, path, what = self._write(verb, body)
         answer = self._call(method, path, what, body)
-        return responses.checked(what, answer, body["apiVersion"], body["kind"])
+        return responses.check_object(what, answer, body["apiVersion"], body["kind"])
 
     def delete(
         self,
@@ -343,8 +343,8 @@ class KubernetesCluster:
             )
         query = {"dryRun": "All", "fieldValidation": "Strict"}
         answer = self._answer(method, path, what, body, query)
-        parsed, its = responses.parsed(what, answer), (body["apiVersion"], body["kind"])
-        stored = responses.checked(what, parsed, *its, is_dry=True)
+        parsed, its = responses.parse_answer(what, answer), (body["apiVersion"], body["kind"])
+        stored = responses.check_object(what, parsed, *its, is_dry=True)
         return DryRun(stored, responses.warnings(answer))
 
     def _write(self, verb: DryRunVerb, body: Json) -> tuple[str, str, str]:
@@ -375,9 +375,9 @@ class KubernetesCluster:
 
     # --- rights ---------------------------------------------------------------------------------
 
-    def refused(self, rights: Sequence[Right]) -> tuple[Right, ...]:
+    def missing_rights(self, rights: Sequence[Right]) -> tuple[Right, ...]:
         """Return the rights that this account does not have; see Cluster."""
-        return refused(rights, self.rights_in)
+        return missing_rights(rights, self.rights_in)
 
     def rights_in(self, namespace: str) -> Callable[[Right], bool]:
         """Return what tells whether this account has a right in a namespace; see Cluster.
@@ -430,7 +430,7 @@ class KubernetesCluster:
     def _call(
         self, method: str, path: str, what: str, body: Json | None = None, query: Query = None
     ) -> Json:
-        return responses.parsed(what, self._answer(method, path, what, body, query))
+        return responses.parse_answer(what, self._answer(method, path, what, body, query))
 
     def _answer(
         self, method: str, path: str, what: str, body: Json | None = None, query: Query = None

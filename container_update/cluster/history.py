@@ -81,15 +81,15 @@ class History:
         :raises UnbelievedError: the newest is not signed with the key of this host.
         :raises PlanError: names the Secret that cannot be read.
         """
-        return tuple(self._read(_decode if whole else _decoded))
+        return tuple(self._read(_decode if whole else _decode_if_valid))
 
     def _read(self, decode: Callable[..., Revision | None]) -> Iterator[Revision]:
-        for body in self._believed():
+        for body in self._trusted_secrets():
             parts = secrets.read_parts(self.cluster, body) if secrets.parts_of(body) else {}
             if (revision := decode(body, parts)) is not None:
                 yield revision
 
-    def _believed(self) -> Iterator[Json]:
+    def _trusted_secrets(self) -> Iterator[Json]:
         """Yield the Secrets of this instance that are believed, the newest revision first.
 
         :raises UnbelievedError: the newest is not: an older one must not stand for it.
@@ -194,7 +194,7 @@ class HistoryWriter(History):
             bodies = self._own(others)
             if ended is not None:
                 number = self._number(bodies[0]) + 1 if bodies else 1
-                earlier = filter(None, map(_decoded, filter(self._is_believed, bodies)))
+                earlier = filter(None, map(_decode_if_valid, filter(self._is_believed, bodies)))
                 revisions = (replace(ended, number=number), *earlier)
                 uninstalled.keep(revisions, others, self.cluster, self.namespace, self.instance_id)
             for body in bodies:
@@ -234,7 +234,7 @@ class HistoryWriter(History):
 
     def _keep_instead(self, body: Json, revision: Revision) -> Revision:
         kept, encoded = self._encode(replace(revision, number=self._number(body)))
-        before = _decoded(body)
+        before = _decode_if_valid(body)
         if before is None or before.result is not kept.result or encoded.parts:
             head = self._head(kept, encoded)
             head["metadata"]["resourceVersion"] = body["metadata"]["resourceVersion"]
@@ -244,7 +244,7 @@ class HistoryWriter(History):
 
     def _encode(self, revision: Revision) -> tuple[Revision, codec.Encoded]:
         """Return a revision as it is kept: without what it did where that is too large."""
-        revision = codec.reduced(revision)
+        revision = codec.reduce_revision(revision)
         with contextlib.suppress(PlanError):
             encoded = codec.encode(revision, self.namespace)
             if encoded.size <= keeping.MAX_PARTS:
@@ -255,7 +255,7 @@ class HistoryWriter(History):
     def _head(self, revision: Revision, encoded: codec.Encoded) -> Json:
         key, labels = self._key(revision.number), {**_LABELS, _OPERATION: revision.operation}
         body = keeping.secret(key, SECRET_TYPE, encoded.head, self.instance_id, labels)
-        return keeping.signed(body, self.cluster.journal_key)
+        return keeping.sign(body, self.cluster.journal_key)
 
     def _delete(self, body: Json) -> None:
         self._delete_parts(body)  # which only the head names
@@ -283,7 +283,7 @@ def _superfluous(bodies: Sequence[Json], number: int, room: int, result: Result)
 
 
 def _is_done(body: Json) -> bool:
-    revision = _decoded(body)
+    revision = _decode_if_valid(body)
     return revision is not None and revision.result is Result.DONE
 
 
@@ -304,7 +304,9 @@ def _decode(body: Json, parts: Mapping[str, bytes] = MappingProxyType({})) -> Re
     return revision
 
 
-def _decoded(body: Json, parts: Mapping[str, bytes] = MappingProxyType({})) -> Revision | None:
+def _decode_if_valid(
+    body: Json, parts: Mapping[str, bytes] = MappingProxyType({})
+) -> Revision | None:
     """Return the revision of a head; None, with a warning, where there is none in it."""
     try:
         return _decode(body, parts)

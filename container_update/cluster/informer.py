@@ -204,7 +204,7 @@ class Informer:
     def _select(self, collections: Iterable[Collection]) -> None:
         live = self.live
         for each in collections:
-            labels, self._parts[each] = self._scope.asked(each, live)
+            labels, self._parts[each] = self._scope.select(each, live)
             self._selected[each] = replace(each, labels=labels)
 
     def _read(self, collection: Collection) -> Listing:
@@ -264,7 +264,7 @@ class Informer:
         with self.lock:
             key = ObjectKey.of(body)
             self._store(key, body)
-            self._wake(self._concerned(key, body))
+            self._wake(self._with_owners(key, body))
 
     def watch(self, collections: Iterable[Collection]) -> None:
         """Keep these collections, listed before, fresh from now on."""
@@ -305,7 +305,7 @@ class Informer:
     def _has_news(self, collection: Collection, listing: Listing) -> bool:
         """Tell whether a list shows a change that no event and no write has told."""
         listed = [(self._objects.get(ObjectKey.of(body)), body) for body in listing.items]
-        return bool(self._gone(collection, listing)) or any(
+        return bool(self._find_gone(collection, listing)) or any(
             known is None or _version(known) < _version(body) for known, body in listed
         )
 
@@ -385,7 +385,7 @@ class Informer:
             if known is not None and body is not None and _has_new_status(key, known, body):
                 concerned = {key}
             else:
-                concerned = self._concerned(key, known, body)
+                concerned = self._with_owners(key, known, body)
             if event.type == "DELETED" or body is None:  # None also of a pod that was released
                 self._forget(key, event.object)
             else:
@@ -395,19 +395,19 @@ class Informer:
     def _replace(self, collection: Collection, listing: Listing) -> None:
         with self.lock:
             self._versions[collection] = listing.resource_version
-            for body in self._gone(collection, listing):
+            for body in self._find_gone(collection, listing):
                 self._forget(ObjectKey.of(body), body)
             for body in listing.items:
                 self._store(ObjectKey.of(body), body)
             self._wake(None)
 
-    def _gone(self, collection: Collection, listing: Listing) -> Sequence[Json]:
+    def _find_gone(self, collection: Collection, listing: Listing) -> Sequence[Json]:
         """Return what is known of a collection and not in a list, and was not written since."""
         listed, newest = {ObjectKey.of(b) for b in listing.items}, _number(listing.resource_version)
         gone = [self._objects[key] for key in self._listed.get(collection, set()) - listed]
         return [body for body in gone if _version(body) <= newest]
 
-    def _concerned(self, key: ObjectKey, *bodies: Json | None) -> set[ObjectKey]:
+    def _with_owners(self, key: ObjectKey, *bodies: Json | None) -> set[ObjectKey]:
         """Return an object and the controllers above it.
 
         :param bodies: the object before and after a change, None where there is none.
@@ -451,7 +451,7 @@ class Informer:
         if known is None or known["metadata"]["uid"] != uid:
             return
         if (key.group, key.kind) != POD:
-            self._above[uid] = frozenset(self._concerned(key, known))
+            self._above[uid] = frozenset(self._with_owners(key, known))
         del self._objects[key]
         self._listed[Collection.of(key)].discard(key)
         self._keys.pop(uid, None)

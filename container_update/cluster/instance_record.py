@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from container_update.cluster import operation_schema as schemas
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json, Manifest, Source
-from container_update.model.packing import DAMAGED, packed, unpacked
+from container_update.model.packing import DAMAGED, pack, unpack
 from container_update.model.plan import Plan
 from container_update.model.requests import PackageIdentity
 
@@ -43,7 +43,7 @@ class InstanceRecord:
     def of(cls, plan: Plan) -> InstanceRecord:
         """Return the record of an instance once a plan is carried out."""
         package = plan.packages[-1] if plan.packages else None
-        return cls(package, tuple(map(_named, plan.manifests)), plan.def_files, dict(plan.vdus))
+        return cls(package, tuple(map(_own_name, plan.manifests)), plan.def_files, dict(plan.vdus))
 
     @property
     def by_path(self) -> dict[str, tuple[Manifest, ...]]:
@@ -81,7 +81,7 @@ class InstanceRecord:
             "defFiles": list(self.def_files),
             "vdus": dict(self.vdus),
         }
-        return packed(values)
+        return pack(values)
 
     @classmethod
     def decode(cls, data: bytes) -> InstanceRecord:
@@ -90,7 +90,7 @@ class InstanceRecord:
         :raises ValueError: another client wrote it.
         """
         try:
-            return cls._of(unpacked(data))
+            return cls._of(unpack(data))
         except DAMAGED as error:
             raise ValueError("is damaged") from error
 
@@ -113,7 +113,7 @@ class InstanceRecord:
         )
 
 
-def _named(manifest: Manifest) -> Manifest:
+def _own_name(manifest: Manifest) -> Manifest:
     """Return a manifest under its own name, whatever name its object has in the cluster."""
     key, name = manifest.key, str(manifest.body["metadata"]["name"])
     return manifest if key.name == name else replace(manifest, key=replace(key, name=name))

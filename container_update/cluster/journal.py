@@ -258,7 +258,7 @@ class Journal(JournalReader):
     def _create(self, data: Mapping[str, bytes], owner: Json) -> Json:
         """Create the head, in place of one that is no journal."""
         body = keeping.secret(self.key, _TYPE, data, self.instance_id, _LABELS, owner=owner)
-        body = keeping.signed(body, self.cluster.journal_key)
+        body = keeping.sign(body, self.cluster.journal_key)
         try:
             return self.cluster.create(body)
         except errors.ClusterError as error:
@@ -381,7 +381,7 @@ class Journal(JournalReader):
         :returns: whether that was possible: it is there, and this run's.
         """
         for attempt in range(1, _ATTEMPTS + 1):
-            head = keeping.signed(edit(self._written), self.cluster.journal_key)
+            head = keeping.sign(edit(self._written), self.cluster.journal_key)
             if head == self._written:
                 return True
             try:

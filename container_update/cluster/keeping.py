@@ -52,7 +52,7 @@ def secret(  # noqa: PLR0913
         "kind": "Secret",
         "metadata": metadata if owner is None else {**metadata, "ownerReferences": [owner]},
         "type": content,
-        "data": _encoded(data),
+        "data": _encode(data),
     }
 
 
@@ -68,10 +68,10 @@ def text(body: Mapping[str, Any], name: str) -> str:
 
 def with_values(head: Json, values: Mapping[str, bytes]) -> Json:
     """Return the head with values in its data."""
-    return {**head, "data": {**(head.get("data") or {}), **_encoded(values)}}
+    return {**head, "data": {**(head.get("data") or {}), **_encode(values)}}
 
 
-def _encoded(values: Mapping[str, bytes]) -> dict[str, str]:
+def _encode(values: Mapping[str, bytes]) -> dict[str, str]:
     return {name: base64.b64encode(value).decode() for name, value in values.items()}
 
 
@@ -129,7 +129,7 @@ def public_name(key: str) -> str:
     return hashlib.sha256(f"container-update journal key {key}".encode()).hexdigest()[:16]
 
 
-def signed(body: Json, key: str) -> Json:
+def sign(body: Json, key: str) -> Json:
     """Return a Secret with its signature; without any where the host has no key.
 
     >>> body = {"metadata": {"namespace": "cnf", "name": "a"}, "data": {"x": "MQ=="}}
@@ -199,6 +199,6 @@ def signature(content: object, key: str) -> str:
     return hmac.new(key.encode(), json.dumps(content).encode(), hashlib.sha256).hexdigest()
 
 
-def stretched(password: str, salt: str) -> str:
+def stretch_password(password: str, salt: str) -> str:
     """Return a key from whose signatures its password cannot be guessed."""
     return hashlib.scrypt(password.encode(), salt=salt.encode(), n=2**14, r=8, p=1).hex()

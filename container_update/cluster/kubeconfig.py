@@ -50,7 +50,7 @@ def files(named_file: str | None) -> tuple[Path, ...]:
     return existing
 
 
-def named(paths: Iterable[Path]) -> str:
+def describe_files(paths: Iterable[Path]) -> str:
     """Return how messages name these files."""
     return f"kubeconfig {', '.join(map(str, paths))}"
 
@@ -90,9 +90,9 @@ class Entry:
         """Raise ClusterError for a field whose value is of the wrong type."""
         for name, value in self.body.items():
             if name in _TEXTS and not isinstance(value, str | None):
-                raise _unexpected(f"{self.place}.{name}", "a text", value)
+                raise _shape_error(f"{self.place}.{name}", "a text", value)
             if name in _OBJECTS and not isinstance(value, Mapping | None):
-                raise _unexpected(f"{self.place}.{name}", "an object", value)
+                raise _shape_error(f"{self.place}.{name}", "an object", value)
 
 
 @dataclass(frozen=True)
@@ -126,10 +126,14 @@ class Kubeconfig:
         contexts, clusters = self.entries[_CONTEXTS], self.entries[_CLUSTERS]
         wanted, its = name or self.current, f"its contexts are: {_names(contexts)}"
         if not wanted:
-            raise ClusterError(f"{named(self.paths)}: it has no current context: name one; {its}")
+            raise ClusterError(
+                f"{describe_files(self.paths)}: it has no current context: name one; {its}"
+            )
         if wanted not in contexts:
             which = "" if name else ", which is to be its current one"
-            raise ClusterError(f"{named(self.paths)}: there is no context {wanted}{which}; {its}")
+            raise ClusterError(
+                f"{describe_files(self.paths)}: there is no context {wanted}{which}; {its}"
+            )
         context = contexts[wanted]
         if (its_cluster := context.text("cluster")) not in clusters:
             raise ClusterError(
@@ -158,7 +162,7 @@ def read(paths: Sequence[Path]) -> Kubeconfig:
 
 
 def _document(path: Path) -> Mapping[str, Any]:
-    where = named([path])
+    where = describe_files([path])
     try:
         content = "apiVersion, clusters, users and contexts"
         return yaml11.mapping(path.read_bytes(), where, DEFAULTS, content)
@@ -169,17 +173,17 @@ def _document(path: Path) -> Mapping[str, Any]:
 
 
 def _entries(path: Path, document: Mapping[str, Any], section: str) -> Iterable[tuple[str, Entry]]:
-    items, where = document.get(section) or [], f"{named([path])}: {section}"
+    items, where = document.get(section) or [], f"{describe_files([path])}: {section}"
     if not isinstance(items, list):
-        raise _unexpected(where, "a list", items)
+        raise _shape_error(where, "a list", items)
     field = _SECTIONS[section]
     for number, item in enumerate(items):
         name = item.get("name") if isinstance(item, Mapping) else None
         if not isinstance(name, str) or not name:
-            raise _unexpected(f"{where}[{number}]", "an object with a name", item)
+            raise _shape_error(f"{where}[{number}]", "an object with a name", item)
         body = item.get(field)
         if field not in item or (body is not None and not isinstance(body, Mapping)):
-            raise _unexpected(f"{where}[{name}].{field}", "an object", body)
+            raise _shape_error(f"{where}[{name}].{field}", "an object", body)
         yield name, Entry(body or {}, path, f"{where}[{name}].{field}")
 
 
@@ -187,6 +191,6 @@ def _names(known: Iterable[str]) -> str:
     return ", ".join(sorted(known)) or "none"
 
 
-def _unexpected(place: str, expected: str, value: object) -> ClusterError:
+def _shape_error(place: str, expected: str, value: object) -> ClusterError:
     kind = "nothing" if value is None else type(value).__name__
     return ClusterError(f"{place}: expected {expected}, found {kind}: correct the file")

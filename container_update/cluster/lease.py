@@ -440,7 +440,7 @@ class Holder:
     def sentence(self, now: datetime) -> str:
         """Return who holds it, and when its last heartbeat was."""
         silence = (now - (self.renewed or now)).total_seconds()
-        return held(self.run, silence, self.seconds, f" since {self.since}")
+        return describe_holder(self.run, silence, self.seconds, f" since {self.since}")
 
 
 def refuse_too_long(place: str, seconds: float) -> None:
@@ -456,7 +456,7 @@ def refuse_too_long(place: str, seconds: float) -> None:
         )
 
 
-def held(operation: str, silence: float, seconds: float, since: str = "") -> str:
+def describe_holder(operation: str, silence: float, seconds: float, since: str = "") -> str:
     """Return the sentence that an operation holds a VNF instance, for both kinds of journal.
 
     :param silence: seconds since its last heartbeat.

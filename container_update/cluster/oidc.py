@@ -93,7 +93,7 @@ class OidcToken:
             raise self._no_answer("another request has been waiting for it")
         try:
             if self._token is token:
-                self._token = self._renewed()
+                self._token = self._renew()
         except ClusterError as error:
             if not token.is_valid():
                 raise
@@ -102,7 +102,7 @@ class OidcToken:
             self._renewing.release()
         return self._token
 
-    def _renewed(self) -> _Token:
+    def _renew(self) -> _Token:
         url = self._url
         form = urlencode({"grant_type": "password", "scope": "openid", **self._form})
         try:
@@ -121,17 +121,17 @@ class OidcToken:
         if status == 429 or status >= 500:
             raise ClusterError(f"{url}: it answered {status}", status=status, transient=True)
         if not 200 <= status < 300:
-            raise self._refused(f"it answered {status}")
+            raise self._refusal(f"it answered {status}")
         return self._read(body)
 
     def _read(self, body: bytes) -> _Token:
         """Return the token of a successful answer, RFC 6749 5.1."""
         if len(body) > MAX_BYTES:
-            raise self._refused(f"expected at most {MAX_BYTES} bytes")
+            raise self._refusal(f"expected at most {MAX_BYTES} bytes")
         try:
             text, seconds = read_token(body, ("id_token", "access_token"))
         except ValueError as error:
-            raise self._refused(str(error)) from None
+            raise self._refusal(str(error)) from None
         return _Token(text, time.monotonic() + (seconds or _LIFETIME))
 
     def _tls(self) -> ssl.SSLContext:
@@ -145,7 +145,7 @@ class OidcToken:
             context.load_default_certs()
         return context
 
-    def _refused(self, reason: str) -> ClusterError:
+    def _refusal(self, reason: str) -> ClusterError:
         return ClusterError(
             f"{self._url}: expected a token, got none ({reason}): check the VIM's "
             "OpenID Connect fields",

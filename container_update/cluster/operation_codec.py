@@ -24,13 +24,13 @@ from container_update.cluster import operation_schema as schemas
 from container_update.cluster.operation import Operation, Origin, Result, Revision
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.operation import Phase, from_values, to_values
-from container_update.model.packing import DAMAGED, packed, unpacked
+from container_update.model.packing import DAMAGED, pack, unpack
 from container_update.model.plan import Action
 from container_update.model.scripts import ScriptReport
 from container_update.planning.comparison import diff
 from container_update.planning.steps import ConfigStep, ObjectStep
 from container_update.planning.steps.codec import step_to_dict
-from container_update.planning.steps.new_objects import settled
+from container_update.planning.steps.new_objects import stable_part
 from container_update.workloads.object_schemas import NAMESPACE
 
 _FORMAT = 5
@@ -125,8 +125,8 @@ def _contents(operation: Operation, namespace: str) -> dict[str, bytes]:
         "podsBefore": pods_before,
         "report": list(operation.report) if isinstance(operation, Revision) else [],
     }
-    others = {f"{_CONTENT}/{place}": packed(bodies) for place, bodies in elsewhere.items()}
-    return {_CONTENT: packed(payload), **others}
+    others = {f"{_CONTENT}/{place}": pack(bodies) for place, bodies in elsewhere.items()}
+    return {_CONTENT: pack(payload), **others}
 
 
 # --- the head -----------------------------------------------------------------------------------
@@ -219,23 +219,23 @@ def decode(head: Json, parts: Mapping[str, bytes]) -> Operation:
     :raises ValueError: another client wrote it.
     """
     try:
-        return _decoded(head, parts)
+        return _decode_head(head, parts)
     except DAMAGED as error:
         raise ValueError("is damaged") from error
 
 
-def _decoded(head: Json, parts: Mapping[str, bytes]) -> Operation:
+def _decode_head(head: Json, parts: Mapping[str, bytes]) -> Operation:
     values, whole = _values(head), {**keeping.data_of(head), **parts}
     common, end = from_values(values, _FORMAT), values["end"]
     schemas.refuse_other(schemas.HEAD, values)
     missing = {name for name in part_keys(head) if name not in parts and name != _INSTANCE}
     is_kept = end is None or (end["isKept"] and not missing)
-    payload = unpacked(whole[_CONTENT]) if is_kept else _NOTHING
+    payload = unpack(whole[_CONTENT]) if is_kept else _NOTHING
     schemas.refuse_other(schemas.CONTENT, payload)
     if "request" in payload["context"]:
         schemas.refuse_other(schemas.CONTEXT, payload["context"])
     others = {name: parts[name] for name in parts if _place_of(name)} if is_kept else {}
-    elsewhere = {_place_of(name): iter(unpacked(other)) for name, other in others.items()}
+    elsewhere = {_place_of(name): iter(unpack(other)) for name, other in others.items()}
     bodies = [
         next(elsewhere[body[_ELSEWHERE]], {}) if _ELSEWHERE in body else body
         for body in payload["steps"]
@@ -273,26 +273,26 @@ def _decoded(head: Json, parts: Mapping[str, bytes]) -> Operation:
 # --- what the history keeps ---------------------------------------------------------------------
 
 
-def reduced(revision: Revision) -> Revision:
+def reduce_revision(revision: Revision) -> Revision:
     """Return the revision without what no way back needs.
 
     Of a Secret only its content before the operation is kept. The new content is in the cluster;
     here its place is taken by a mark that says which keys changed.
     """
-    steps = tuple(map(_reduced, revision.object_steps))
+    steps = tuple(map(_reduce_step, revision.object_steps))
     return replace(revision, steps=steps, pods_before={}, context={}, scripts=())
 
 
-def _reduced(step: ObjectStep) -> ObjectStep:
+def _reduce_step(step: ObjectStep) -> ObjectStep:
     before = step.before
     if before is not None:
-        step = replace(step, before=settled(before))
+        step = replace(step, before=stable_part(before))
     if isinstance(step, ConfigStep) and step.key.kind == "Secret":
-        step = replace(step, content=_marked(step.content, before or {}))
+        step = replace(step, content=_mark_old_values(step.content, before or {}))
     return step
 
 
-def _marked(content: Json, before: Json) -> Json:
+def _mark_old_values(content: Json, before: Json) -> Json:
     """Return a Secret's manifest with its old values, and a mark for each that is another one."""
     old, new = diff.content(before).data if before else {}, diff.content(content).data
     data = {

@@ -28,7 +28,7 @@ class MetricError(Exception):
     """The server gives no value that can be used; the message says why."""
 
 
-def measured(
+def run_query(
     server: str, query: str, pause: Callable[[float], object] = time.sleep
 ) -> tuple[float, ...]:
     """Return the value of a query: one, or that of each sample of a vector; NaN is none of them.
@@ -51,7 +51,7 @@ def measured(
 
     def ask() -> None:
         try:
-            answer.set_result(_asked(parts, query))
+            answer.set_result(_fetch(parts, query))
         except Exception as error:  # noqa: BLE001, raised by result()
             answer.set_exception(error)
 
@@ -72,7 +72,7 @@ def measured(
     return values
 
 
-def _asked(parts: urllib.parse.SplitResult, query: str) -> bytes:
+def _fetch(parts: urllib.parse.SplitResult, query: str) -> bytes:
     """Return the body of the answer.
 
     :raises OSError: there is none; TimeoutError: it did not come in time.

@@ -166,7 +166,7 @@ def reading(what: str, expected: str) -> Iterator[None]:
     try:
         yield
     except MALFORMED as error:
-        raise _unexpected(what, expected) from error
+        raise _shape_error(what, expected) from error
 
 
 def objects(what: str, page: Json, version: str, kind: str) -> tuple[list[Json], str, str]:
@@ -182,7 +182,7 @@ def objects(what: str, page: Json, version: str, kind: str) -> tuple[list[Json],
         return items, _mark(metadata["resourceVersion"]), _mark(metadata.get("continue") or "")
 
 
-def checked(what: str, body: Json, version: str, kind: str, *, is_dry: bool = False) -> Json:
+def check_object(what: str, body: Json, version: str, kind: str, *, is_dry: bool = False) -> Json:
     """Return an object of the API as it was answered.
 
     :param version: that was asked for, as was *kind*: a list does not repeat them.
@@ -218,23 +218,23 @@ def _expect(condition: bool) -> None:
         raise ValueError
 
 
-def parsed(what: str, answer: Answer) -> Json:
+def parse_answer(what: str, answer: Answer) -> Json:
     """Return the JSON object of a successful answer.
 
     :raises ClusterError: it is something else.
     """
     with contextlib.suppress(ValueError, RecursionError):
-        body = _decoded(answer.data)
+        body = _decode(answer.data)
         if isinstance(body, dict):
             return body
-    raise _unexpected(what, "a JSON object", answer.status)
+    raise _shape_error(what, "a JSON object", answer.status)
 
 
 _HALVES = re.compile(rb"\\u[dD][89a-fA-F]")
 """How halves of a letter (surrogates) are written."""
 
 
-def _decoded(data: bytes) -> Any:
+def _decode(data: bytes) -> Any:
     """Return what JSON says.
 
     :raises ValueError: it is no JSON, or a text in it has half a letter, which no request can have.
@@ -245,7 +245,7 @@ def _decoded(data: bytes) -> Any:
     return value
 
 
-def _unexpected(what: str, expected: str, status: int | None = None) -> ClusterError:
+def _shape_error(what: str, expected: str, status: int | None = None) -> ClusterError:
     return ClusterError(
         f"{what}: expected {expected} from the API server, found something else: is its URL right?",
         status=status,
@@ -272,7 +272,7 @@ def refuse(what: str, answer: Answer, user: str | None = None) -> NoReturn:
     status, headers = answer.status, answer.headers
     body: Json = {}
     with contextlib.suppress(ClusterError):
-        body = parsed(what, answer)
+        body = parse_answer(what, answer)
     reason, message = str(body.get("reason", "")), str(body.get("message", ""))
     details = body.get("details")
     causes = (details.get("causes") if isinstance(details, dict) else None) or ()
@@ -334,7 +334,7 @@ def events(
 
 def _event(line: bytes, version: str, kind: str) -> WatchEvent | None:
     with contextlib.suppress(*MALFORMED):
-        event = _decoded(line)
+        event = _decode(line)
         body = event["object"]
         if event["type"] in _CHANGES:
             return WatchEvent(event["type"], _identify(body, version, kind))

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from container_update.cluster.rights import refused
+from container_update.cluster.rights import missing_rights
 from container_update.model import context_threads
 from container_update.model.cluster import (
     Cluster,
@@ -120,25 +120,25 @@ class RetryingReader:
         """See Cluster; not retried, nothing depends on it."""
         return self._cluster.log(pod, container, previous=previous, lines=lines, limit=limit)
 
-    def served(self, group: str, kind: str) -> frozenset[str]:
+    def look_up_versions(self, group: str, kind: str) -> frozenset[str]:
         """See Cluster."""
-        return self._try(lambda: self._cluster.served(group, kind))
+        return self._try(lambda: self._cluster.look_up_versions(group, kind))
 
     def dry_run(self, verb: DryRunVerb, body: Json) -> DryRun:
         """See Cluster."""
         return self._try(lambda: self._cluster.dry_run(verb, body))
 
     def ask_rights(self, namespace: str) -> None:
-        """Begin to ask for the rights in a namespace; the next :meth:`refused` has the answer."""
+        """Begin to ask for the rights in a namespace, which :meth:`missing_rights` tells then."""
         self._rights[namespace] = context_threads.in_background(lambda: self.rights_in(namespace))
 
     def rights_in(self, namespace: str) -> Callable[[Right], bool]:
         """See Cluster."""
         return self._try(lambda: self._cluster.rights_in(namespace))
 
-    def refused(self, rights: Sequence[Right]) -> tuple[Right, ...]:
+    def missing_rights(self, rights: Sequence[Right]) -> tuple[Right, ...]:
         """See Cluster."""
-        return refused(rights, self._rights_asked_in)
+        return missing_rights(rights, self._rights_asked_in)
 
     def _rights_asked_in(self, namespace: str) -> Callable[[Right], bool]:
         asked = self._rights.pop(namespace, None)
@@ -164,7 +164,7 @@ class RetryingCluster(RetryingReader):
         inner = self._cluster
         return inner.unretried if isinstance(inner, RetryingCluster) else inner
 
-    def guarded(self, may_write: Callable[[], object]) -> RetryingCluster:
+    def with_guard(self, may_write: Callable[[], object]) -> RetryingCluster:
         """Return a client of the same cluster that asks before every attempt at a write.
 
         :param may_write: raises where nothing must be written any more.

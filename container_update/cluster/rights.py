@@ -12,7 +12,7 @@ from container_update.model.cluster import Right
 from container_update.model.objects import Json
 
 
-def refused(
+def missing_rights(
     rights: Iterable[Right], rights_in: Callable[[str], Callable[[Right], bool]]
 ) -> tuple[Right, ...]:
     """Return the rights that an account does not have.

@@ -148,7 +148,7 @@ class Scope:
         """Begin anew: what was missed has been read again."""
         self._passed_over.clear()
 
-    def asked(
+    def select(
         self, collection: Collection, live: Mapping[ObjectKey, Json]
     ) -> tuple[str, Sequence[Collection]]:
         """Return a label selector for everything of a collection that may be kept, '': there is
@@ -218,13 +218,13 @@ class Scope:
         elif controller.get("uid") not in self._own:
             is_near = controller and self._may_control(controller, key.namespace)
             if is_near or self._gets_traffic(key, body) or self._would_adopt(key, body):
-                return _judged(body) if is_pod else body
+                return _judged_fields(body) if is_pod else body
             if not is_pod:  # which controls nothing
                 self._foreign.add(metadata["uid"])
             self._passed_over.add(controller.get("uid", ""))
             return None
         elif is_pod:
-            return _judged(body)
+            return _judged_fields(body)
         self._own.add(metadata["uid"])
         return body
 
@@ -307,7 +307,7 @@ def _match_labels(selector: Any) -> Mapping[str, str]:
     return labels if isinstance(labels, dict) else {}
 
 
-def _judged(pod: Json) -> Json:
+def _judged_fields(pod: Json) -> Json:
     """Return a pod with the fields that are judged."""
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
     kept = {name: spec[name] for name in _POD_SPEC if name in spec}

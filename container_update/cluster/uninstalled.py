@@ -50,7 +50,7 @@ def keep(
     )
     data = {f"{number:02}": text for number, text in enumerate(texts)}
     body = keeping.secret(key, SECRET_TYPE, data, instance_id, _LABELS)
-    body = keeping.signed(body, cluster.journal_key)
+    body = keeping.sign(body, cluster.journal_key)
     try:
         _write(body, revisions[0].operation, cluster)
         for each in _superfluous(body, others):
@@ -88,14 +88,14 @@ def read(
     every = Collection("", "Secret", namespace, labels="=".join(*_LABELS.items()))
     found = []
     for body in cluster.list(every).items:
-        metadata, revisions = body["metadata"], _believed(body, cluster)
+        metadata, revisions = body["metadata"], _trusted_revisions(body, cluster)
         if revisions:
             instance_id = revisions[0].instance_id
             found.append((str(metadata["namespace"]), instance_id, revisions))
     return tuple(found)
 
 
-def _believed(body: Json, cluster: ReadOnlyCluster) -> tuple[Revision, ...]:
+def _trusted_revisions(body: Json, cluster: ReadOnlyCluster) -> tuple[Revision, ...]:
     key = cluster.journal_key
     if key and not keeping.is_signed(body, key):
         what = "what is kept of an instance that is gone"
@@ -108,13 +108,13 @@ def _believed(body: Json, cluster: ReadOnlyCluster) -> tuple[Revision, ...]:
 def _revisions(body: Json) -> tuple[Revision, ...]:
     data = keeping.data_of(body)
     try:
-        return tuple(_decoded(data[name], body) for name in sorted(data) if name.isdecimal())
+        return tuple(_decode(data[name], body) for name in sorted(data) if name.isdecimal())
     except (ValueError, ContainerUpdateError) as error:
         LOG.warning("%s %s; it is left out", ObjectKey.of(body), error)
         return ()
 
 
-def _decoded(text: bytes, body: Json) -> Revision:
+def _decode(text: bytes, body: Json) -> Revision:
     revision = codec.decode(keeping.with_values({**body, "data": {}}, {"operation": text}), {})
     if not isinstance(revision, Revision):
         raise ValueError("has an operation that has not ended")

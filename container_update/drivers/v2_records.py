@@ -89,7 +89,7 @@ def recorded(records: Records, instance: Json) -> Json:
     workloads = records.workloads and {
         vdu: merge_patch(body, {"metadata": added}) for vdu, body in records.workloads.items()
     }
-    return replace(records, workloads=workloads).applied(instance)
+    return replace(records, workloads=workloads).apply_to(instance)
 
 
 def modification_of(instance: Json, request: Json, old: str, new: str) -> Modification:
@@ -156,7 +156,7 @@ def with_live_pods(instance: Json, cluster: ReadOnlyCluster) -> Json:
         return instance
     vdus = {vdu: manifest.key.name for vdu, manifest in recorded.items()}
     vnfcs, _ = live_vnfcs(vdus, recorded.values(), cluster)
-    return Records(vnfcs=vnfcs, named_by_pods=True).applied(instance)
+    return Records(vnfcs=vnfcs, named_by_pods=True).apply_to(instance)
 
 
 def live_vnfcs(

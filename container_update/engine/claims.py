@@ -63,7 +63,7 @@ def label_left(
     ]
     for key, claim in ((ObjectKey.of(each), each) for each in left):
         try:
-            if_allowed(partial(writer.edit, key, claim, writer.labelled), None)
+            if_allowed(partial(writer.edit, key, claim, writer.with_label), None)
         except ChangedByAnotherError as error:
             LOG.info("%s is not labelled: %s", key, error)
     return tuple(map(ObjectKey.of, left))
@@ -124,7 +124,7 @@ def keep_when_deleted(writer: ObjectWriter, live: Json, deadline: float) -> Json
             )
         writer.waiter.sleep(_PAUSE)
         kept = writer.cluster.get(key) or kept
-    release = partial(claim_retention.released, uid=uid)
+    release = partial(claim_retention.without_owner, uid=uid)
     for claim in claims_of_set(writer.cluster, kept, key.namespace):
         writer.edit(ObjectKey.of(claim), claim, release)
     return kept

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from container_update.cluster.beginning import begun, host_name, origin_of
+from container_update.cluster.beginning import host_name, new_identity, origin_of
 from container_update.cluster.informer import Informer
 from container_update.cluster.instance_record import InstanceRecord
 from container_update.cluster.journal import Journal
@@ -74,7 +74,7 @@ class ClusterInstance(ClusterView):
 
     def journal_of(self, lock: LeaseLock) -> Journal:
         """Return the journal that the holder of the lease may write."""
-        cluster = self.cluster.guarded(lock.check)
+        cluster = self.cluster.with_guard(lock.check)
         return Journal(cluster, self.namespace, self.instance_id, lock.operation)
 
     def lock(self, run_id: str, *, ends: bool = False) -> LeaseLock:
@@ -95,7 +95,7 @@ class ClusterInstance(ClusterView):
 
     # --- an operation, step by step -------------------------------------------------------------
 
-    def recovered(self, goal: Goal) -> Outcome | None:
+    def recover_for(self, goal: Goal) -> Outcome | None:
         """Finish what an earlier run left where it has the same goal, else undo it; see
         :meth:`recover`."""
         with wrong_requests_first(goal):
@@ -103,7 +103,7 @@ class ClusterInstance(ClusterView):
                 goal=goal.digest,
                 promote=goal.intent.promotes,
                 go_on=goal.carry_out,
-                described=goal.described,
+                described=goal.read_manifests,
             )
         self.resumed = outcome is not None
         if not self.resumed:
@@ -114,15 +114,15 @@ class ClusterInstance(ClusterView):
         """Tell whether an interrupted run that is finished is all that was asked for."""
         return goal.intent.happens_once
 
-    def planned(self, goal: Goal, observed: Observed) -> Plan:
+    def make_plan(self, goal: Goal, observed: Observed) -> Plan:
         """Return the plan of a goal; have the nodes pull its images where the options say so."""
-        plan = super().planned(goal, observed)
+        plan = super().make_plan(goal, observed)
         if self.options.pull and not plan.is_empty:
             plan = check_images_pullable(plan, self.cluster, self.options, self.cancel)
         return plan
 
     @contextmanager
-    def begun(self, goal: Goal, plan: Plan, observed: Observed) -> Iterator[JournalledRun]:
+    def begin(self, goal: Goal, plan: Plan, observed: Observed) -> Iterator[JournalledRun]:
         """Hold the lease and the journal while the block carries out the plan of a goal.
 
         :raises ClusterError: the account lacks a right; nothing was written.
@@ -131,7 +131,7 @@ class ClusterInstance(ClusterView):
             plan was made.
         """
         owns, informer, intent = self.require_rights(plan), observed.informer, goal.intent
-        common = begun(utc_now(), goal.digest(), self.instance_id)
+        common = new_identity(utc_now(), goal.digest(), self.instance_id)
         steps = object_steps(plan)
         origin = origin_of(intent.kind, plan.packages, intent.undoes, intent.scripts, intent.why)
         with self._own_namespace(plan) as unclaimed, self.lock(common["operation"]) as lock:
@@ -143,7 +143,7 @@ class ClusterInstance(ClusterView):
                 def_files=plan.def_files,
                 context=plan.context,
                 objects=tuple(manifest.key for manifest in plan.manifests),
-                instance=self._recorded(plan) if intent.kind and self.options.history else b"",
+                instance=self._encode_record(plan) if intent.kind and self.options.history else b"",
             )
             journal = self.journal_of(lock)
             is_first = journal.first_since(self.read_at)
@@ -156,7 +156,7 @@ class ClusterInstance(ClusterView):
                 yield run
             self.kept = run.kept
 
-    def _recorded(self, plan: Plan) -> bytes:
+    def _encode_record(self, plan: Plan) -> bytes:
         """Return what the instance runs from once a plan is carried out; empty: not known."""
         if plan.instance is not None:
             return plan.instance
@@ -214,8 +214,8 @@ class ClusterInstance(ClusterView):
 
     def require_rights(self, plan: Plan) -> bool:
         """Return whether what the plan creates can belong to the journal until its end."""
-        needed, to_release = permissions.needed(plan), permissions.to_release(plan)
-        refused = self.cluster.refused((*needed, *to_release))
+        needed, to_release = permissions.needed_rights(plan), permissions.to_release(plan)
+        refused = self.cluster.missing_rights((*needed, *to_release))
         missing = [right for right in refused if right in needed]
         if missing:
             raise errors.ClusterError(
@@ -247,7 +247,7 @@ class ClusterInstance(ClusterView):
         lock.notes = notes.text
         execution = Execution(
             plan,
-            self.cluster.guarded(lock.check),
+            self.cluster.with_guard(lock.check),
             informer,
             EventRecorder(self.cluster.unretried, record.origin.why),
             self.options,

@@ -27,7 +27,7 @@ from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.options import Options
 from container_update.model.plan import Action, Plan
 from container_update.planning.foreign_steps import Owned
-from container_update.planning.order import arranged
+from container_update.planning.order import arrange
 from container_update.planning.steps import object_steps
 from container_update.planning.summary import with_change_causes
 
@@ -57,16 +57,16 @@ class ClusterView:
         return self.cluster.requests
 
     @contextmanager
-    def observed(self, goal: Goal) -> Iterator[Observed]:
+    def observe(self, goal: Goal) -> Iterator[Observed]:
         """Watch the objects of a goal while the block plans it and carries it out."""
         seconds = self.options.watch_seconds
         with Informer(self.cluster, goal.scope(), watch_seconds=seconds) as informer:
             yield Observed(self.cluster, informer, self.resumed)
 
-    def planned(self, goal: Goal, observed: Observed) -> Plan:
+    def make_plan(self, goal: Goal, observed: Observed) -> Plan:
         """Return the plan of a goal, tried by dry runs where it asks for them; write nothing."""
         with wrong_requests_first(goal):
-            plan = with_claims_noted(arranged(goal.plan(observed)), self.cluster)
+            plan = with_claims_noted(arrange(goal.plan(observed)), self.cluster)
         plan = with_lost_traffic_noted(plan, self.cluster)
         plan = self._without_foreign(plan, goal)
         if goal.intent.asks_server:
@@ -105,7 +105,7 @@ class ClusterView:
         intent = goal.intent
         if self.cluster.journal_key or intent.recorded_in is None:
             return plan
-        trust = self.trust(goal.described(), intent.recorded_in, all_of_it=True)
+        trust = self.trust(goal.read_manifests(), intent.recorded_in, all_of_it=True)
         is_content_recorded = intent.undoes is not None
         owned = replace(trust.owned, checks_content=is_content_recorded)
         steps, both = object_steps(plan), errors.NextStep.NAME_BOTH_PACKAGES
@@ -153,5 +153,5 @@ def wrong_requests_first(goal: Goal) -> Iterator[None]:
     try:
         yield
     except errors.ClusterError:
-        goal.described()
+        goal.read_manifests()
         raise

@@ -14,7 +14,7 @@ from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Reverted
 from container_update.model.scripts import RunScript
 from container_update.planning.steps import ObjectStep
-from container_update.workloads.readiness import Baseline, abandoned, conditions
+from container_update.workloads.readiness import Baseline, abandoned_pods, conditions
 from container_update.workloads.registry import known_kind
 
 S = TypeVar("S", bound=ObjectStep)
@@ -61,13 +61,13 @@ class StepExecutor(ABC, Generic[S]):
     def revert(self, step: S, deadline: float) -> Reverted:
         """Restore what the step wrote, where it wrote anything; raises as :meth:`apply`."""
 
-    def abandoned(self, workload: Json) -> frozenset[str]:
+    def abandoned_pods(self, workload: Json) -> frozenset[str]:
         """Return the UIDs of those pods of a workload that were being deleted before the plan.
 
         To be called before its step is carried out or reverted, which deletes some too.
         """
         before = self.context.pods_before.get(ObjectKey.of(workload), frozenset())
-        return abandoned(self.informer.pods_of(workload), before)
+        return abandoned_pods(self.informer.pods_of(workload), before)
 
     def as_before(self, step: S, live: Json) -> Baseline:
         """Return the baseline for the undo of a workload's step.
@@ -76,7 +76,7 @@ class StepExecutor(ABC, Generic[S]):
         """
         restores = known_kind(step.key).counts(step.old)
         return Baseline(
-            abandoned=self.abandoned(step.old), conditions=conditions(live), restores=restores
+            abandoned=self.abandoned_pods(step.old), conditions=conditions(live), restores=restores
         )
 
     def expect(self, step: S, written: Json) -> None:

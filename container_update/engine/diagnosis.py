@@ -115,7 +115,7 @@ class Diagnostician:
         events = tuple(sorted(events, key=event_time, reverse=True))
         new = (each for each in events if pull_text(str(each.get("message"))) not in known)
         texts = map(event_text, new)
-        return tuple(shown(dict.fromkeys(texts), hidden))[:_EVENTS]
+        return tuple(redact(dict.fromkeys(texts), hidden))[:_EVENTS]
 
     def _log(
         self, pod: ObjectKey, container: FailingContainer, hidden: Sequence[str]
@@ -134,7 +134,7 @@ class Diagnostician:
         except ClusterError as error:
             LOG.info("%s", error)
             return ()
-        return tuple(shown(text.splitlines()[-_LOG_LINES:], hidden))
+        return tuple(redact(text.splitlines()[-_LOG_LINES:], hidden))
 
 
 def hidden_words(secrets: Iterable[Json]) -> list[str]:
@@ -142,7 +142,7 @@ def hidden_words(secrets: Iterable[Json]) -> list[str]:
     return sorted({word for body in secrets for word in _words(body)}, key=len, reverse=True)
 
 
-def shown(texts: Iterable[str], hidden: Sequence[str]) -> Iterator[str]:
+def redact(texts: Iterable[str], hidden: Sequence[str]) -> Iterator[str]:
     """Yield texts without the hidden words, and none too long."""
     for text in texts:
         for word in hidden:

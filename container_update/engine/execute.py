@@ -188,7 +188,7 @@ class Execution:
             self._drain(steps)
             self._run_all(steps)
         except BaseException:
-            self.undo("interrupted", self._begun())
+            self.undo("interrupted", self._begun_steps())
             raise
         failed = [r for r in self._results.values() if r.state is StepState.FAILED]
         results = [self._results.get(step.place) for step in steps]
@@ -362,7 +362,7 @@ class Execution:
             self.progress(failed)
             self.give_up(f"{step.key} failed: {error}")
 
-    def _begun(self) -> list[Step]:
+    def _begun_steps(self) -> list[Step]:
         """Return the steps that may have been applied: by this run, by an earlier one, or by a
         coordination script, which may switch over by itself."""
         has_run = any(isinstance(result.step, ScriptStep) for result in self._results.values())
@@ -381,7 +381,7 @@ class Execution:
         error = errors.UpdateFailedError if cause else errors.UpdateInterruptedError
         name = _NAMES.get(self.plan.kind, "operation")
         what = cause or f"The {name} was stopped {self.cancel.reason}"
-        begun = self._begun()
+        begun = self._begun_steps()
         if self.leave_failed if cause else self.cancel.keep_journal:
             # what an earlier run has done is begun too, though this one has not reached it
             unreached = (step for step in begun if step.place not in self._results)

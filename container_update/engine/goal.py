@@ -119,7 +119,7 @@ class Goal(ABC):
         :raises PackageError: a package or the request is wrong.
         """
 
-    def described(self) -> Sequence[Manifest] | None:
+    def read_manifests(self) -> Sequence[Manifest] | None:
         """Return what the packages of the request describe; None: it names none.
 
         Steps that come from the cluster, which others may have written, are compared with it; see
@@ -157,6 +157,6 @@ class PackageGoal(Goal):
         :raises PackageError: one is wrong.
         """
 
-    def described(self) -> Sequence[Manifest]:
+    def read_manifests(self) -> Sequence[Manifest]:
         """See Goal."""
         return self.packages.manifests

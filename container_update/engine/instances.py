@@ -217,8 +217,11 @@ def workloads(
             {
                 collection
                 for space in spaces
-                for kind in registry.installed().values()
-                for collection in (Collection(kind.group, kind.kind, space), *kind.followed(space))
+                for kind in registry.installed_kinds().values()
+                for collection in (
+                    Collection(kind.group, kind.kind, space),
+                    *kind.watched_collections(space),
+                )
             },
         )
         live = informer.live

@@ -145,7 +145,7 @@ def list_histories(
         found = [
             (*instance, revision)
             for instance in kept_instances(reader, namespace)
-            for revision in _believed(History(reader, *instance).read, refused) or ()
+            for revision in _if_trusted(History(reader, *instance).read, refused) or ()
         ]
     return tuple(sorted(found, key=lambda each: time_of(each[2].ended), reverse=True))
 
@@ -180,7 +180,7 @@ def _state(
     refused: list[ContainerUpdateError],
 ) -> InstanceState:
     history = History(RetryingReader(cluster, options.retry_seconds), namespace, instance_id)
-    kept = _believed(lambda: (history.read(), history.instance()), refused)
+    kept = _if_trusted(lambda: (history.read(), history.instance()), refused)
     revisions, record = kept or ((), None)
     return InstanceState(
         namespace,
@@ -188,7 +188,7 @@ def _state(
         (kept and instances.workloads(cluster, namespace, instance_id, options)) or (),
         revisions[0] if revisions else None,
         names([record.package]) if record and record.package else "",
-        _believed(
+        _if_trusted(
             lambda: resume.status(cluster, options, namespace=namespace, instance_id=instance_id),
             refused,
         )
@@ -208,7 +208,7 @@ def _warned_once() -> Iterator[list[ContainerUpdateError]]:
         LOG.warning("%s%s", refused[0], more)
 
 
-def _believed(read: Callable[[], ValueT], refused: list[ContainerUpdateError]) -> ValueT | None:
+def _if_trusted(read: Callable[[], ValueT], refused: list[ContainerUpdateError]) -> ValueT | None:
     """Return what is read; None where it is not believed: the list goes on."""
     try:
         return read()

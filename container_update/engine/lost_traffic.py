@@ -58,7 +58,7 @@ def _notes(
     plan: Plan, workloads: Sequence[_Pods], namespace: str, cluster: ReadOnlyCluster
 ) -> Iterator[Note]:
     own = {manifest.key for manifest in plan.manifests} | {step.key for step in plan.steps}
-    for service in _listed(cluster, Collection("", "Service", namespace)):
+    for service in _list_if_allowed(cluster, Collection("", "Service", namespace)):
         key = ObjectKey("", "Service", namespace, service["metadata"]["name"])
         selector = (service.get("spec") or {}).get("selector") or {}
         before, after = (
@@ -68,7 +68,7 @@ def _notes(
         if key in own or is_of(plan.instance_id, service) or after or not before:
             continue
         labels = ",".join(f"{name}={value}" for name, value in selector.items())
-        pods = _listed(cluster, Collection("", "Pod", namespace, labels=labels))
+        pods = _list_if_allowed(cluster, Collection("", "Pod", namespace, labels=labels))
         running = (pod for pod in pods if not (is_deleting(pod) or is_finished(pod)))
         owners = [next((w for w in workloads if w.has(pod)), None) for pod in running]
         lost = {str(each.workload) for each in owners if each}
@@ -80,7 +80,7 @@ def _notes(
             yield Note(key, text)
 
 
-def _listed(cluster: ReadOnlyCluster, collection: Collection) -> Sequence[Json]:
+def _list_if_allowed(cluster: ReadOnlyCluster, collection: Collection) -> Sequence[Json]:
     """Return the objects of a collection; none where the account may not list it."""
     listing = if_allowed(partial(cluster.list, collection), None)
     return listing.items if listing else ()

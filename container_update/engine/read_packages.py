@@ -61,7 +61,7 @@ def read_packages(
         before: csar.Csar | InstanceRecord | None = record
         if before is None:
             before = stack.enter_context(csar.open_package(request.old, options=options))
-        packages = _paired(change, request, before, after)
+        packages = _pair(change, request, before, after)
         known = before if isinstance(before, csar.Csar) else before.package
         packages = replace(packages, identities=identities_of(known, after)())
         check_packages(change, after, before if isinstance(before, csar.Csar) else None)
@@ -70,7 +70,7 @@ def read_packages(
     return packages
 
 
-def _paired(
+def _pair(
     request: ChangeRequest, placing: Placing, before: csar.Csar | InstanceRecord, after: csar.Csar
 ) -> Packages:
     known = ReadDocuments()
@@ -84,7 +84,7 @@ def _paired(
     listed = read_manifests(after, new_files, placing, known)
     refuse_none(listed, after, request.def_files)
     others: match.ByPath = {}
-    if match.unmatched(old, listed):  # an old object may be in one of its other files
+    if match.unmatched_keys(old, listed):  # an old object may be in one of its other files
         paths = [path for path in old if after.has(path)] + list(after.manifest_files())
         unread = (path for path in paths if path not in listed)
         others = read_manifests(after, unread, placing, known)
@@ -167,7 +167,7 @@ def read_manifests(
     before = package.findings
     by_path = {
         path: tuple(
-            placed(manifest, request)
+            place_manifest(manifest, request)
             for manifest in package.each_manifest(path, request.namespace, known)
         )
         for path in dict.fromkeys(paths)
@@ -190,7 +190,7 @@ def refuse_none(manifests: match.ByPath, package: csar.Csar, def_files: Sequence
         raise no_manifests.refusal(package, def_files)
 
 
-def placed(manifest: Manifest, request: Placing) -> Manifest:
+def place_manifest(manifest: Manifest, request: Placing) -> Manifest:
     """Return the manifest with the namespace that its object really has."""
     if not (request.one_namespace and manifest.key.namespace):
         return manifest

@@ -161,7 +161,7 @@ class ClusterRecovery(Recovery[Operation]):
         try:
             self._owns = self._instance.require_rights(self._instance.plan_of(record))
         except errors.ClusterError:  # an untrustworthy journal is the more important error
-            self._believed(record, goes_back=self.back or record.phase is Phase.UNDO)
+            self._with_trusted_steps(record, goes_back=self.back or record.phase is Phase.UNDO)
             raise
         self._lock.ends = self.back or self.goal is None or self.goal() == record.goal
         with self._lock, self._until_released:
@@ -169,7 +169,7 @@ class ClusterRecovery(Recovery[Operation]):
 
     def claim(self, record: Operation, *, goes_back: bool) -> Operation | None:
         """See Recovery."""
-        record = self._believed(record, goes_back=goes_back)
+        record = self._with_trusted_steps(record, goes_back=goes_back)
         has_ended = self._has_ended(record)
         if not has_ended:
             self._journal.refuse_copy()
@@ -179,7 +179,7 @@ class ClusterRecovery(Recovery[Operation]):
         if claimed is not None:
             # what the run before has sent may still be on its way: it meets newer versions
             instance = self._instance
-            fence = Fence(instance.cluster.guarded(self._lock.check), instance.options.workers)
+            fence = Fence(instance.cluster.with_guard(self._lock.check), instance.options.workers)
             fence.raise_((step.key for step in record.object_steps), self._lock.operation)
         return claimed
 
@@ -232,7 +232,7 @@ class ClusterRecovery(Recovery[Operation]):
             self._lock, self._journal, record, plan, informer, owns=owns, resumed=True
         )
 
-    def _believed(self, record: Operation, *, goes_back: bool) -> Operation:
+    def _with_trusted_steps(self, record: Operation, *, goes_back: bool) -> Operation:
         """Return a record with the steps of it that may be carried out, or undone.
 
         :raises PlanError: one is about an object that is not known to be the VNF's.

@@ -73,7 +73,7 @@ class Verb:
         else:
             named = Named.read(packages, namespace, options)
         outcome = instance.recover(
-            back=back, promote=promote, go_on=go_on, described=named.described
+            back=back, promote=promote, go_on=go_on, described=named.read_manifests
         )
         if outcome is None:  # "nothing to do" only of a namespace that exists
             refuse_if_known_missing(namespace, instance.cluster)
@@ -267,7 +267,7 @@ class Named:
                 manifests += [manifest, *([replace(manifest, key=moved)] if moved else [])]
         return cls(paths, tuple(manifests))
 
-    def described(self) -> tuple[Manifest, ...] | None:
+    def read_manifests(self) -> tuple[Manifest, ...] | None:
         """See :meth:`.ClusterInstance.recover`."""
         return self.manifests or None
 

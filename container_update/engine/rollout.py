@@ -143,13 +143,16 @@ class RolloutWaiter:
             for.
         """
         old = Baseline(frozenset({old_uid}))
-        if before is not None and pod.recreated(before, Baseline()).state is not RolloutState.DONE:
+        if (
+            before is not None
+            and pod.judge_new_pod(before, Baseline()).state is not RolloutState.DONE
+        ):
             return
 
         def judge() -> Readiness:
             live = self.informer.get(key)
             self._refuse_loss(key, live)
-            return pod.recreated(live, old)
+            return pod.judge_new_pod(live, old)
 
         self._wait(key, judge, deadline)
 
@@ -219,7 +222,7 @@ class RolloutWaiter:
             self.report(_step_wait(self.informer, key, readiness, gives_up_in))
 
         self.waiter.until_done(
-            judge, deadline, followed([key]), report, key=key if kind_of(key) else None
+            judge, deadline, watched_collections([key]), report, key=key if kind_of(key) else None
         )
 
 
@@ -239,7 +242,7 @@ def followed_by(steps: Iterable[ObjectStep]) -> frozenset[Collection]:
     """Return what to watch while these steps are carried out: the traffic only of Services that are
     there before and afterwards."""
     passing = (Action.CREATE, Action.DELETE)
-    return followed(
+    return watched_collections(
         s.key
         for s in steps
         if (s.action not in passing if (kind := kind_of(s.key)) is None else _is_followed(s, kind))
@@ -251,10 +254,10 @@ def _is_followed(step: ObjectStep, kind: WorkloadKind) -> bool:
     return not kind.runs_to_completion or step.action is Action.CREATE
 
 
-def followed(keys: Iterable[ObjectKey]) -> frozenset[Collection]:
+def watched_collections(keys: Iterable[ObjectKey]) -> frozenset[Collection]:
     """Return what to watch for these: workloads, their pods, and the traffic of Services."""
     watched: set[Collection] = set()
     for key in keys:
         kind = kind_of(key)
-        watched |= traffic([key]) if kind is None else kind.followed(key.namespace)
+        watched |= traffic([key]) if kind is None else kind.watched_collections(key.namespace)
     return frozenset(watched)

@@ -55,7 +55,7 @@ class AnyInstance(Protocol[GoalT_contra, SeenT, PlanT]):
     def progress(self) -> Progress:
         """Called with the plan, with each step that begins, and with its result."""
 
-    def recovered(self, goal: GoalT_contra, /) -> Outcome | None:
+    def recover_for(self, goal: GoalT_contra, /) -> Outcome | None:
         """Finish what an earlier run left where it has the same goal, else undo it.
 
         :returns: what became of it; None where there was nothing.
@@ -64,16 +64,16 @@ class AnyInstance(Protocol[GoalT_contra, SeenT, PlanT]):
     def happens_once(self, goal: GoalT_contra, /) -> bool:
         """Tell whether an interrupted run that is finished is all that was asked for."""
 
-    def observed(self, goal: GoalT_contra, /) -> AbstractContextManager[SeenT]:
+    def observe(self, goal: GoalT_contra, /) -> AbstractContextManager[SeenT]:
         """Observe what is live while the block plans and carries the plan out."""
 
-    def planned(self, goal: GoalT_contra, seen: SeenT, /) -> PlanT:
+    def make_plan(self, goal: GoalT_contra, seen: SeenT, /) -> PlanT:
         """Return the plan; write nothing."""
 
     def tidy(self, goal: GoalT_contra, /) -> None:
         """Remove what an earlier run left, where there is nothing to do."""
 
-    def begun(self, goal: GoalT_contra, plan: PlanT, seen: SeenT, /) -> AbstractContextManager[Any]:
+    def begin(self, goal: GoalT_contra, plan: PlanT, seen: SeenT, /) -> AbstractContextManager[Any]:
         """Hold the lease and the journal while the block carries the plan out."""
 
     def outcome(self, plan: PlanT, results: tuple[StepResult, ...], seen: SeenT, /) -> Outcome:
@@ -84,32 +84,32 @@ def operate(goal: GoalT_contra, instance: AnyInstance[GoalT_contra, SeenT, PlanT
     """Bring a VNF instance to where a goal leads, wherever it runs; see :func:`run`."""
     began, sent_before = time.monotonic(), instance.requests
 
-    def measured(outcome: Outcome) -> Outcome:
+    def with_cost(outcome: Outcome) -> Outcome:
         sent, seconds = instance.requests - sent_before, time.monotonic() - began
         return replace(outcome, requests=sent, seconds=seconds)
 
     try:
-        return measured(_operated(goal, instance))
+        return with_cost(_carry_out(goal, instance))
     except errors.UpdateFailedError as error:
-        error.outcome = measured(error.outcome)
+        error.outcome = with_cost(error.outcome)
         raise
 
 
-def _operated(goal: GoalT_contra, instance: AnyInstance[GoalT_contra, SeenT, PlanT]) -> Outcome:
-    resumed = instance.recovered(goal)
+def _carry_out(goal: GoalT_contra, instance: AnyInstance[GoalT_contra, SeenT, PlanT]) -> Outcome:
+    resumed = instance.recover_for(goal)
     if resumed is not None:
         is_done = all(result.state is StepState.DONE for result in resumed.results)
         if resumed.held or (instance.happens_once(goal) and is_done):
             return resumed
-    with instance.observed(goal) as seen:
-        plan = instance.planned(goal, seen)
+    with instance.observe(goal) as seen:
+        plan = instance.make_plan(goal, seen)
         instance.progress(plan)
         log_remarks(plan)
         results = resumed.results if resumed else ()
         if plan.is_empty:
             instance.tidy(goal)
         else:
-            with instance.begun(goal, plan, seen) as begun:
+            with instance.begin(goal, plan, seen) as begun:
                 results = (*results, *goal.carry_out(begun))
         return instance.outcome(plan, results, seen)
 
@@ -157,5 +157,5 @@ def preview(goal: Goal, cluster: ReadOnlyCluster, options: Options = Options()) 
     """Return the plan that :func:`run` would carry out; write nothing, raise the same errors."""
     retrying = RetryingReader(cluster, options.retry_seconds)
     view = ClusterView(retrying, *goal.intent.where, options)
-    with view.observed(goal) as observed:
-        return with_budgets_noted(view.planned(goal, observed), retrying, observed.informer)
+    with view.observe(goal) as observed:
+        return with_budgets_noted(view.make_plan(goal, observed), retrying, observed.informer)

@@ -33,7 +33,7 @@ from container_update.model.requests import (
 )
 from container_update.planning import plan_json
 from container_update.planning.steps import object_steps
-from container_update.planning.steps.new_objects import settled
+from container_update.planning.steps.new_objects import stable_part
 
 KIND = "SavedPlan"
 _VERBS: Mapping[str, type[Saveable]] = {
@@ -187,7 +187,7 @@ def load(path: Path) -> Mapping[str, Any] | None:
     return body
 
 
-def checked(progress: Progress, saved: Mapping[str, Any] | None, server: str) -> Progress:
+def refuse_other_plan(progress: Progress, saved: Mapping[str, Any] | None, server: str) -> Progress:
     """Return a progress callback that raises StalePlanError for another plan than the one that was
     saved; one with nothing to do is no other one: the saved plan was carried out.
 
@@ -248,7 +248,7 @@ def _version(body: Json | None) -> str:
         return ""
     if "status" not in body:
         return str(body["metadata"].get("resourceVersion"))
-    text = json.dumps(settled(body), sort_keys=True)
+    text = json.dumps(stable_part(body), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

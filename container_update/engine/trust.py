@@ -49,7 +49,7 @@ class Trust:
             listed = collections(keys).intersection(map(Collection.of, keys))
             read = informer.read(keys, listed)
         live = {**read, **{key: body for key, body in seen.items() if body is not None}}
-        believed, foreign = self.owned.believed(steps, live, deletes)
+        believed, foreign = self.owned.trusted_steps(steps, live, deletes)
         if foreign:
             more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
             raise errors.PlanError(

@@ -84,7 +84,9 @@ def install(  # noqa: PLR0913
     :raises PlanError: an object exists and is not this instance's; nothing was written.
     """
     given = (
-        request if isinstance(request, InstallRequest) else _made(InstallRequest, request, fields)
+        request
+        if isinstance(request, InstallRequest)
+        else _build_request(InstallRequest, request, fields)
     )
     goal = install_of(given, cluster, with_release(options, given, cluster), replicas)
     return run(goal, cluster, options, cancel, progress, leave_failed=leave_failed)
@@ -114,7 +116,7 @@ def terminate(  # noqa: PLR0913
     """
     if included is not None:
         fields |= {"delete_data": included.data, "delete_shared": included.shared}
-    given = _made(TerminateRequest, request, fields)
+    given = _build_request(TerminateRequest, request, fields)
     goal = goal_of(given, cluster, options)
     return run(goal, cluster, options, cancel, progress, leave_failed=leave_failed)
 
@@ -310,7 +312,7 @@ def apply_plan(
     goal = goal_of(request, cluster, options)
     if saved["request"]["server"]:
         goal.intent = replace(goal.intent, asks_server=True)
-    checked = saved_plan.checked(progress, saved, cluster.context.server)
+    checked = saved_plan.refuse_other_plan(progress, saved, cluster.context.server)
     outcome = run(goal, cluster, options, cancel, checked)
     if isinstance(request, ChangePackageRequest):
         _write_records(request, goal, outcome)
@@ -331,7 +333,7 @@ def _write_records(request: ChangePackageRequest, goal: Goal, outcome: Outcome) 
 RequestT = TypeVar("RequestT", InstallRequest, TerminateRequest)
 
 
-def _made(
+def _build_request(
     kind: type[RequestT], given: RequestT | str | None, fields: Mapping[str, Any]
 ) -> RequestT:
     """Return a request that is given, or that is about a package, with the other fields."""

@@ -54,7 +54,7 @@ class ObjectWriter:
         """The labels of every created object."""
         return {INSTANCE_LABEL: self.instance_id} if self.instance_id else {}
 
-    def labelled(self, live: Json) -> Json:
+    def with_label(self, live: Json) -> Json:
         """Return an object with the instance's label; *live* itself where it has an instance's."""
         metadata = live["metadata"]
         if not self.labels or instance_of(live):
@@ -66,7 +66,7 @@ class ObjectWriter:
         """Return the object that the plan was made from; in a resumed run, read it again."""
         return self.cluster.get(step.key) if self.resumed else step.before
 
-    def settled(self, key: ObjectKey, deadline: float) -> Json | None:
+    def wait_until_settled(self, key: ObjectKey, deadline: float) -> Json | None:
         """Return the live object, None where there is none; wait while it is being deleted.
 
         Until its finalizers are removed it can be read and even changed, although it counts as
@@ -94,7 +94,7 @@ class ObjectWriter:
         :param is_own: tells whether this run created a live object.
         :param deadline: until when one of that name is waited for that is being deleted.
         :raises ChangedByAnotherError: another created one of that name.
-        :raises NotReadyError: see :meth:`settled`.
+        :raises NotReadyError: see :meth:`wait_until_settled`.
         """
         key = ObjectKey.of(body)
         for attempt in range(_ATTEMPTS):
@@ -103,7 +103,7 @@ class ObjectWriter:
             except ClusterError as error:
                 if error.status != 409 or attempt == _ATTEMPTS - 1:
                     raise
-                live = self.settled(key, deadline)
+                live = self.wait_until_settled(key, deadline)
                 if live is not None and is_own(live):
                     return live
                 if live is not None:
@@ -127,7 +127,7 @@ class ObjectWriter:
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _is_kind_there(self, key: ObjectKey) -> bool:
-        return is_built_in(key.group) or bool(self.cluster.served(key.group, key.kind))
+        return is_built_in(key.group) or bool(self.cluster.look_up_versions(key.group, key.kind))
 
     def until_kind_is_served(self, definition: Json, deadline: float) -> None:
         """Wait until the server serves the kind of a CustomResourceDefinition that was written, in
@@ -143,7 +143,9 @@ class ObjectWriter:
         of_kind = spec["group"], spec["names"]["kind"]
         collection = Collection(*of_kind, space)
         versions = {f"{spec['group']}/{v['name']}" for v in spec["versions"] if v.get("served")}
-        while self.cluster.served(*of_kind) != versions or not self._is_served(collection):
+        while self.cluster.look_up_versions(*of_kind) != versions or not self._is_served(
+            collection
+        ):
             live = self.cluster.get(key)
             if live is not None and any(c.get("reason") == _NO_CA for c in _conditions(live)):
                 return
@@ -165,7 +167,7 @@ class ObjectWriter:
     def recreate(self, body: Json, is_own: Callable[[Json], bool], deadline: float) -> None:
         """Delete the object with the UID in *body* and create it as that says.
 
-        :raises NotReadyError: see :meth:`settled`.
+        :raises NotReadyError: see :meth:`wait_until_settled`.
         """
         self.delete(body)
         self.create(new_object(body, body["metadata"]["namespace"], {}), is_own, deadline)
@@ -176,7 +178,7 @@ class ObjectWriter:
         :param deadline: until when to wait for one with finalizers until it is gone; None: not.
         :param orphans: what it owns stays; the server holds it by a finalizer until then.
         :raises ClusterError: with status 409: another object has its name.
-        :raises NotReadyError: see :meth:`settled`.
+        :raises NotReadyError: see :meth:`wait_until_settled`.
         """
         key, uid = ObjectKey.of(live), live["metadata"]["uid"]
         for attempt in range(1, _ATTEMPTS + 1):
@@ -192,9 +194,9 @@ class ObjectWriter:
                     raise
                 live = now
         if deadline is not None and (orphans or live["metadata"].get("finalizers")):
-            self.settled(key, deadline)
+            self.wait_until_settled(key, deadline)
 
-    def recognised(self, step: WorkloadStep, live: Json) -> WorkloadStep:
+    def with_stored_images(self, step: WorkloadStep, live: Json) -> WorkloadStep:
         """Return the step with its images as the server stores them.
 
         Asked, by a dry run, only where the live object is neither as before nor as the step wants
@@ -202,7 +204,9 @@ class ObjectWriter:
         """
         if live is step.before or step.is_restored(live) or step.is_applied(live):
             return step
-        return step.with_stored(images(self.cluster.dry_run("replace", step.desired(live)).body))
+        return step.with_stored(
+            images(self.cluster.dry_run("replace", step.with_change(live)).body)
+        )
 
     def is_stored_as(self, live: Json, desired: Json) -> bool:
         """Tell whether a live Pod has the images of *desired*, or what the server makes of them."""
@@ -224,16 +228,16 @@ class ObjectWriter:
         return self._replace(step, live, back=True)
 
     def _replace(self, step: ObjectStep, live: Json | None, *, back: bool) -> Json:
-        def changed(live: Json) -> Json:
-            own = self.recognised(step, live) if isinstance(step, WorkloadStep) else step
-            desired = own.restored(live) if back else own.desired(live)
+        def edit(live: Json) -> Json:
+            own = self.with_stored_images(step, live) if isinstance(step, WorkloadStep) else step
+            desired = own.without_change(live) if back else own.with_change(live)
             if desired != live and not (own.is_own(live) if back else own.is_untouched(live)):
                 raise ChangedByAnotherError(
                     f"{step.key} was changed by another client since it was read"
                 )
             return desired
 
-        return self.edit(step.key, live, changed)
+        return self.edit(step.key, live, edit)
 
     def edit(self, key: ObjectKey, live: Json | None, change: Callable[[Json], Json]) -> Json:
         """Replace an object by what *change* makes of it; on a conflict read it again and go on.

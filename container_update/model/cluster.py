@@ -154,7 +154,7 @@ class ReadOnlyCluster(Protocol):
         :param previous: of the run before the present one.
         """
 
-    def served(self, group: str, kind: str) -> frozenset[str]:
+    def look_up_versions(self, group: str, kind: str) -> frozenset[str]:
         """Ask anew in which apiVersions the server serves a kind: a definition was written."""
 
     def dry_run(self, verb: DryRunVerb, body: Json) -> DryRun:
@@ -167,7 +167,7 @@ class ReadOnlyCluster(Protocol):
         """Return what tells whether this account has a right in a namespace, which is so where the
         server cannot tell; one request."""
 
-    def refused(self, rights: Sequence[Right]) -> tuple[Right, ...]:
+    def missing_rights(self, rights: Sequence[Right]) -> tuple[Right, ...]:
         """Return the rights that this account does not have."""
 
     def close(self) -> None:

@@ -23,10 +23,10 @@ DAMAGED = (
 _GZIP = 16 + zlib.MAX_WBITS
 
 
-def packed(content: object) -> bytes:
+def pack(content: object) -> bytes:
     """Return plain values as compressed JSON.
 
-    :raises PlanError: it is more than :func:`unpacked` reads.
+    :raises PlanError: it is more than :func:`unpack` reads.
     """
     text = json.dumps(content).encode()
     if len(text) > MAX_BYTES:
@@ -37,8 +37,8 @@ def packed(content: object) -> bytes:
     return gzip.compress(text, mtime=0)
 
 
-def unpacked(data: bytes) -> Any:
-    """Return what :func:`packed` was given.
+def unpack(data: bytes) -> Any:
+    """Return what :func:`pack` was given.
 
     :raises: one of :data:`DAMAGED`: another client wrote it.
     """

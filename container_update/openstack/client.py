@@ -23,7 +23,7 @@ import requests
 from keystoneauth1 import adapter, exceptions
 
 from container_update.cluster import journal_key
-from container_update.cluster.keeping import stretched
+from container_update.cluster.keeping import stretch_password
 from container_update.cluster.responses import MALFORMED, is_refused_certificate
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json
@@ -126,7 +126,7 @@ def connect(
 def _journal_key(options: Options, auth: Mapping[str, str]) -> str:
     """Return the key of this host, if need be by the credentials of a VIM; '' where it has none."""
     password = auth.get("password")
-    of_login = stretched(password, auth.get("auth_url", "")) if password else ""
+    of_login = stretch_password(password, auth.get("auth_url", "")) if password else ""
     return journal_key.key_of(options, of_login if auth else None)
 
 

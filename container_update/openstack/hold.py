@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
-from container_update.cluster.lease import held, refuse_too_long, utc_now
+from container_update.cluster.lease import describe_holder, refuse_too_long, utc_now
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import PlanError, UpdateInProgressError
 from container_update.model.objects import Json
@@ -77,7 +77,7 @@ class StackHolder:
 
     def sentence(self, now: datetime) -> str:
         """Return who holds the journal, and when its last heartbeat was."""
-        return held(self.operation, self.silence(now), self.seconds)
+        return describe_holder(self.operation, self.silence(now), self.seconds)
 
 
 def _heartbeat(stack: Json, text: str) -> datetime | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from container_update.model.objects import Json
 from container_update.model.operation import OperationRecord, Phase, from_values, to_values
-from container_update.model.packing import packed, unpacked
+from container_update.model.packing import pack, unpack
 from container_update.model.plan import Action
 from container_update.model.scripts import ScriptStep
 from container_update.openstack.plan import INSTANTIATE, AnyStep, StackPlan, StackStep
@@ -114,7 +114,7 @@ def encode(record: StackRecord) -> str:
         "tags": plan.tags,
         "bodies": bodies,
     }
-    return base64.b64encode(packed(content)).decode()
+    return base64.b64encode(pack(content)).decode()
 
 
 def decode(text: str) -> StackRecord:
@@ -122,7 +122,7 @@ def decode(text: str) -> StackRecord:
 
     :raises UpdateInProgressError: another version of this program wrote it.
     """
-    content = unpacked(base64.b64decode(text))
+    content = unpack(base64.b64decode(text))
     common = from_values(content, _FORMAT)
     bodies = {name: StackBody(**body) for name, body in content["bodies"].items()}
     plan = StackPlan(

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from container_update.cluster.beginning import begun
+from container_update.cluster.beginning import new_identity
 from container_update.engine.recovery import Recovery, refuse_incomplete
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import NextStep, PlanError, UpdateInProgressError
@@ -119,7 +119,7 @@ class StackInstance:
         """How many requests went to the cloud so far."""
         return self.service.requests
 
-    def recovered(self, goal: StackGoal) -> Outcome | None:
+    def recover_for(self, goal: StackGoal) -> Outcome | None:
         """Finish what an earlier run left where it has the same goal, else undo it."""
         digest = goal.digest()
         if goal.ends_vnf:
@@ -132,11 +132,11 @@ class StackInstance:
         return True
 
     @contextmanager
-    def observed(self, _: StackGoal) -> Iterator[Heat]:
+    def observe(self, _: StackGoal) -> Iterator[Heat]:
         """Give the block Heat, which is asked whenever something is to be known."""
         yield self.service
 
-    def planned(self, goal: StackGoal, service: Heat) -> StackPlan:
+    def make_plan(self, goal: StackGoal, service: Heat) -> StackPlan:
         """Return the plan of a goal; write nothing."""
         return goal.plan(service)
 
@@ -161,13 +161,13 @@ class StackInstance:
             )
 
     @contextmanager
-    def begun(self, goal: StackGoal, plan: StackPlan, _: Heat) -> Iterator[StackExecution]:
+    def begin(self, goal: StackGoal, plan: StackPlan, _: Heat) -> Iterator[StackExecution]:
         """Hold the journal, with the plan in it, while the block carries out the plan of a goal.
 
         :raises UpdateInProgressError: another change of this instance runs, or ran since the
             plan was made.
         """
-        common = begun(self.clock.now(), goal.digest(), self.instance_id)
+        common = new_identity(self.clock.now(), goal.digest(), self.instance_id)
         record = StackRecord(**common, plan=plan, context=goal.context())
         journal = self.journal(record.operation)
         if goal.ends_vnf:

@@ -93,7 +93,7 @@ def described(info: Json, members: Sequence[VnfcServer], stack_id: str) -> Json:
     """
     metadata = {**(info.get("metadata") or {}), "stack_id": stack_id}
     records = replace(_live(members), instance_ref=stack_id)
-    after: Json = records.applied({"instantiatedVnfInfo": {**info, "metadata": metadata}})
+    after: Json = records.apply_to({"instantiatedVnfInfo": {**info, "metadata": metadata}})
     described: Json = after["instantiatedVnfInfo"]
     for entry, member in zip(described["vnfcResourceInfo"], members, strict=True):
         entry["metadata"] = {"stack_id": member.stack.rpartition("/")[2]}

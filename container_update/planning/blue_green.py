@@ -29,10 +29,10 @@ from container_update.planning.steps.manifest import (
     recorded_digest,
     with_recorded_digest,
 )
-from container_update.planning.steps.metadata import dropped as dropped_metadata
+from container_update.planning.steps.metadata import dropped_metadata
 from container_update.planning.steps.new_objects import new_object
 from container_update.planning.strategy import HOLD, Strategy, pauses, refuse_headless, what_differs
-from container_update.planning.summary import counted
+from container_update.planning.summary import count_noun
 from container_update.workloads.kind import POD
 from container_update.workloads.kinds.deployment import HASH_LABEL
 from container_update.workloads.pod_status import is_active
@@ -267,7 +267,7 @@ class BlueGreenPlanner(Strategy):
 
     def _new_body(self, pair: Pair) -> Json:
         """Return the new Deployment under the name of its manifest."""
-        body = self._merged(pair.new, pair.old, pair.live)
+        body = self._merge_others(pair.new, pair.old, pair.live)
         if self.needs_release:
             body = labels.with_release(body, self.release)
         body = with_recorded_digest(body, manifest_digest(pair.new.body))
@@ -281,7 +281,7 @@ class BlueGreenPlanner(Strategy):
                 f"changes while pods of {pair.blue} still serve: one that restarts before the "
                 "traffic is switched starts with the new content",
             )
-        pods = counted(self.first_replicas(pair), "replica")
+        pods = count_noun(self.first_replicas(pair), "replica")
         reasons = [
             Reason(f"it takes the place of {pair.blue}, with {pods}"),
             *what_differs(pair.old, pair.new),
@@ -304,7 +304,7 @@ class BlueGreenPlanner(Strategy):
         if not pairs:
             yield from super().other_step(key, new)
         elif live is None:
-            yield replace(self._creation(new), content=self._switched(new, None, pairs))
+            yield replace(self._creation(new), content=self._switched_service(new, None, pairs))
         else:
             self.config.refuse_unfit(key, live)
             refuse_headless(new, live)
@@ -325,7 +325,7 @@ class BlueGreenPlanner(Strategy):
 
     def _switch(self, new: Manifest, live: Json, pairs: list[Pair]) -> Iterator[Step]:
         old = self.packages.old.get(new.key)
-        content = self._switched(new, live, pairs)
+        content = self._switched_service(new, live, pairs)
         dropped = dropped_metadata(old, new)
         selector = ", ".join(f"{k}={v}" for k, v in labels.selector_of(content).items())
         reasons = (Reason(f"its selector becomes {selector}"), *what_differs(old, new))
@@ -356,7 +356,7 @@ class BlueGreenPlanner(Strategy):
         yield ManifestStep(key, Action.CREATE, None, body, reasons=(why,))
         yield ManifestStep(key, Action.DELETE, body, reasons=(Reason("everybody sees them now"),))
 
-    def _switched(self, new: Manifest, live: Json | None, pairs: list[Pair]) -> Json:
+    def _switched_service(self, new: Manifest, live: Json | None, pairs: list[Pair]) -> Json:
         """Return the Service as it is after the switch: it does not select the old pods."""
         selector = labels.selector_of(new.body)
         for pair in pairs:
@@ -378,7 +378,7 @@ class BlueGreenPlanner(Strategy):
         """Return the manifest of a Service that the strategy points to its pods, with what others
         have written besides."""
         pointed = {**live, "spec": {**live["spec"], "selector": labels.selector_of(new.body)}}
-        return self._merged(new, self.packages.old.get(new.key), pointed)
+        return self._merge_others(new, self.packages.old.get(new.key), pointed)
 
     def _refuse_losers(
         self, new: Manifest, now: dict[str, str], then: dict[str, str], pairs: list[Pair]

@@ -84,13 +84,13 @@ class CanaryPlanner(BlueGreenPlanner):
         for key, pair in self.pairs.items():
             beside = self.beside[key]
             body = new_object(self.green_body(pair), key.namespace, {})
-            yield from _scaled(beside, body, _share(pair, before), _share(pair, percent), percent)
+            yield from _scale(beside, body, _share(pair, before), _share(pair, percent), percent)
 
     def _fewer(self, before: int, percent: int) -> Iterator[ScaleStep]:
         """Yield the steps that take as many pods from the old Deployments."""
         for pair in self.pairs.values():
             old, left = (_old_share(pair, each) for each in (before, percent))
-            yield from _scaled(pair.blue, pair.live, old, left, percent)
+            yield from _scale(pair.blue, pair.live, old, left, percent)
 
     def other_step(self, key: ObjectKey, new: Manifest) -> Iterator[Step]:
         """Yield the steps of a Service that old and new pods share, until all are new.
@@ -139,7 +139,7 @@ class CanaryPlanner(BlueGreenPlanner):
                 )
 
 
-def _scaled(
+def _scale(
     key: ObjectKey, body: Json, before: int, after: int, percent: int
 ) -> Iterator[ScaleStep]:
     if before != after:

@@ -103,7 +103,7 @@ class ConfigPlanner:
         :param is_demanded: the labels and annotations take effect whatever others have written.
         """
         live = self.live.get(new.key)
-        diff.stated(new)  # before anything is made of it
+        diff.stated_content(new)  # before anything is made of it
         new = diff.as_created(new, old, live)
         if live is None:
             return old, new
@@ -163,7 +163,7 @@ class ConfigPlanner:
         A kubelet reads an immutable object once. New pods get what it has read, as long as any pod
         on its node refers to that name: kubernetes/kubernetes#119733.
         """
-        if not before.get("immutable") or diff.stated(new, before) == diff.content(after):
+        if not before.get("immutable") or diff.stated_content(new, before) == diff.content(after):
             return
         users = sorted(key for key, body in self.live.items() if _may_run_with(new.key, key, body))
         if users:
@@ -279,7 +279,7 @@ def keys_of_others(old: Manifest | None, new: Manifest, live: Json) -> dict[str,
         was, now = diff.content((old or new).body).data, diff.content(live).data
     except ValueError:
         return {}
-    to_be, theirs = diff.stated(new).data, dict[str, str]()
+    to_be, theirs = diff.stated_content(new).data, dict[str, str]()
     said, live_data = dict.fromkeys(_DATA, was), dict.fromkeys(_DATA, now)
     for manager in live_objects.managers(said, {**live_data, "metadata": live["metadata"]}):
         for step in (step for name in _DATA for step in manager.fields.get(f"f:{name}") or ()):

@@ -55,7 +55,7 @@ class Owned:
         is_elsewhere = key.group == RBAC or key.namespace != self.namespace
         return self.checks_content and is_elsewhere
 
-    def believed(
+    def trusted_steps(
         self, steps: Iterable[ObjectStep], live: Mapping[ObjectKey, Json], deletes: Action
     ) -> tuple[tuple[ObjectStep, ...], tuple[ObjectKey, ...]]:
         """Return the steps that may be carried out or undone, and the objects of the others.
@@ -69,7 +69,7 @@ class Owned:
             key, body = step.key, live.get(step.key)
             is_near = not key.namespace or self._is_its_namespace(key.namespace, live)
             is_own = body is None or is_of(self.instance_id, body)
-            known = self._described(step, body)
+            known = self._described_contents(step, body)
             if known is not None:
                 only = self._as_described(step, known, body, deletes)
                 believed.extend([only] if only else [])
@@ -82,7 +82,7 @@ class Owned:
                 foreign.append(key)
         return tuple(believed), tuple(foreign)
 
-    def _described(self, step: ObjectStep, live: Json | None) -> Sequence[Json] | None:
+    def _described_contents(self, step: ObjectStep, live: Json | None) -> Sequence[Json] | None:
         """Return what the packages say about the object, also under the name of its manifest; None:
         none describes it."""
         key = step.key

@@ -44,19 +44,19 @@ class Undoing:
 
     def matching(self, live: Live) -> Matching:
         """Return pairs that stand for the two packages: each object as the updates left it, and as
-        it was before. Objects that they created are left out; see :meth:`completed`."""
-        created = (key for key in self._created(live) if key.is_config)
+        it was before. Objects that they created are left out; see :meth:`complete`."""
+        created = (key for key in self._created_keys(live) if key.is_config)
         removed = tuple(self._manifest(key, live[key]) for key in created)
         return Matching(tuple(self._pairs(live)), (), (), self.def_files, removed=removed)
 
-    def completed(self, plan: Plan, live: Live) -> Plan:
+    def complete(self, plan: Plan, live: Live) -> Plan:
         """Return the plan of the matching with deletions of all objects that the updates created,
         optional configuration first, and without remarks on what they wrote besides, like digests.
         """
         why = Reason(f"it is new since revision {self.first}")
         removals = [
             with_claims_kept(ManifestStep(key, Action.DELETE, live[key], reasons=(why,)))
-            for key in self._created(live)
+            for key in self._created_keys(live)
         ]
         optional = starts_without({key: live[key] for key in self.keys if key in live})
         first = [step for step in removals if step.key in optional]
@@ -70,7 +70,7 @@ class Undoing:
         ]
         return replace(plan, steps=steps, notes=(*plan.notes, *notes), ignored=())
 
-    def _created(self, live: Live) -> Iterator[ObjectKey]:
+    def _created_keys(self, live: Live) -> Iterator[ObjectKey]:
         """Yield what goes: what the updates created and no annotation keeps."""
         created = (key for key in self.keys if key in live and self._is_created(key))
         return (key for key in created if not why_it_stays(key, live[key]))
@@ -109,11 +109,11 @@ def _after(steps: Iterable[ObjectStep], body: Json) -> Json:
     """
     for step in steps:
         if step.key.kind != "Secret" and step.action is not Action.DELETE:
-            body = step.desired(body)
+            body = step.with_change(body)
     return body
 
 
 def _before(steps: Sequence[ObjectStep], body: Json) -> Json:
     for step in reversed(steps):
-        body = step.restored(body)
+        body = step.without_change(body)
     return body

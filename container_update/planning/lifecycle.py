@@ -67,7 +67,7 @@ def install_plan(  # noqa: PLR0913, PLR0917
 
 def _creation(manifest: Manifest) -> Step:
     if manifest.key.is_config:
-        diff.stated(manifest)  # raises an error for invalid values
+        diff.stated_content(manifest)  # raises an error for invalid values
         return ConfigStep(manifest.key, Action.CREATE, None, manifest.body)
     refuse_idle(manifest)
     content = with_recorded_digest(manifest.body, manifest_digest(manifest.body))

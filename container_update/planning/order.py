@@ -153,7 +153,7 @@ def in_groups(
     )
 
 
-def arranged(plan: Plan) -> Plan:
+def arrange(plan: Plan) -> Plan:
     """Return a plan in the order of :func:`groups`, unless its planner has chosen another one."""
     if any(step.group for step in plan.steps):
         return plan

@@ -31,7 +31,7 @@ _CREATE = "create"
 _CLAIM = ("", "PersistentVolumeClaim")
 
 
-def needed(plan: Plan) -> tuple[Right, ...]:
+def needed_rights(plan: Plan) -> tuple[Right, ...]:
     """Return the rights to carry out and to undo a plan that were not used to make it.
 
     Without the right to delete the lease: it expires.
@@ -68,7 +68,9 @@ def of_step(step: Step) -> Iterator[Right]:
     kind = kind_of(key)
     if kind is None or step.action is Action.DELETE:
         return
-    if kind.runs_to_completion and (step.action is not Action.CREATE or not kind.followed("")):
+    if kind.runs_to_completion and (
+        step.action is not Action.CREATE or not kind.watched_collections("")
+    ):
         return  # only one that is created is waited for
     pods = pods_in(key.namespace)
     for followed in (key, pods):

@@ -42,12 +42,12 @@ def as_stored(plan: Plan, stored: Stored) -> Plan:
             steps.append(step)
             continue
         live, then = stored[step.place]
-        notes += _dropped(step.key, step.content, then, source_of(step, sources))
+        notes += _note_dropped(step.key, step.content, then, source_of(step, sources))
         if live is None:
             steps.append(step)
             continue
         void = dict.fromkeys(_without_effect(step, live, then))
-        notes += (_kept(step.key, change) for change in void)
+        notes += (_note_kept(step.key, change) for change in void)
         is_built_in = api_resources.is_built_in(step.key.group)
         if not meaning.is_same(_content(live), _content(then), built_in=is_built_in):
             steps.append(_effective(step, void, live, then, source_of(step, sources)))
@@ -106,13 +106,13 @@ def _around(path: str) -> Iterator[str]:
     yield from (path[: end.start()] for end in _STEP.finditer(path))
 
 
-def _kept(key: ObjectKey, change: FieldChange) -> Note:
+def _note_kept(key: ObjectKey, change: FieldChange) -> Note:
     how = "keeps it" if change.new is None else "stores it as it was"
     text = f"{change.path} differs ({change.place}), but the API server {how}: changes nothing"
     return Note(key, text)
 
 
-def _dropped(key: ObjectKey, said: Json, then: Json, source: Source | None) -> Iterator[Note]:
+def _note_dropped(key: ObjectKey, said: Json, then: Json, source: Source | None) -> Iterator[Note]:
     """Yield the fields of a manifest that the server would not store."""
     for change in _changes(key, _content(said), _content(then), source):
         if change.new is None and change.old not in _ZERO_VALUES:
@@ -181,7 +181,7 @@ def _makes(step: ObjectStep, key: ObjectKey) -> bool:
     kind = (step.key.group, step.key.kind)
     if kind == _NAMESPACE:
         return step.action is Action.CREATE and step.key.name == key.namespace
-    spec = (_planned(step) or {}).get("spec") or {}
+    spec = (_planned_object(step) or {}).get("spec") or {}
     if kind == DEFINITION:
         names = spec.get("names") or {}
         return (spec.get("group"), names.get("kind")) == (key.group, key.kind)
@@ -191,7 +191,7 @@ def _makes(step: ObjectStep, key: ObjectKey) -> bool:
 def needed_first(step: ObjectStep, steps: Sequence[ObjectStep]) -> ObjectKey | None:
     """Return the object whose step has to come first, or the server may refuse this one: an object
     that it names and that is created, or a limit of its namespace that is changed."""
-    named = frozenset(_named(step.key, _planned(step) or {}))
+    named = frozenset(_named_objects(step.key, _planned_object(step) or {}))
     for other in steps:
         if other is step or other.action is Action.DELETE:  # what is removed goes last
             continue
@@ -214,7 +214,7 @@ def _limits(key: ObjectKey, namespace: str) -> bool:
     return (key.group, key.kind) in LIMITS and key.namespace == namespace
 
 
-def _named(key: ObjectKey, body: Json) -> Iterator[ObjectKey]:
+def _named_objects(key: ObjectKey, body: Json) -> Iterator[ObjectKey]:
     """Yield what admission looks up as it lets an object in: of a Pod its account, priority and
     runtime class, of a binding its role (Kubernetes documentation, "Admission Control in
     Kubernetes"; "Using RBAC Authorization", privilege escalation)."""
@@ -234,5 +234,5 @@ def _text(body: Json, name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _planned(step: ObjectStep) -> Json | None:
+def _planned_object(step: ObjectStep) -> Json | None:
     return step.content if isinstance(step, ConfigStep | ManifestStep) else None

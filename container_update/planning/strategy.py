@@ -33,7 +33,7 @@ from container_update.planning.steps.manifest import (
     recorded_digest,
     with_recorded_digest,
 )
-from container_update.planning.steps.metadata import dropped as dropped_metadata
+from container_update.planning.steps.metadata import dropped_metadata
 from container_update.planning.update import UpdatePlanner
 from container_update.workloads import pod_template
 from container_update.workloads.readiness import replicas
@@ -386,7 +386,7 @@ class Strategy:
         for key, new in self.packages.new.items():
             old, live = self.packages.old.get(key), self.live.get(key)
             if old and live and self.packages.concerns(key) and not key.is_config:
-                self._merged(new, old, live)
+                self._merge_others(new, old, live)
 
     def _leave(self, key: ObjectKey, live: Json | None) -> None:
         if live is None:
@@ -431,7 +431,7 @@ class Strategy:
         references = [use.use for use in uses]
         now = pod_template.images(live)
         if not kind.is_pod:
-            action = kind.action(step.desired(live), (), references)
+            action = kind.action(step.with_change(live), (), references)
         else:
             action = self._action_of_pod(live, old, new) if not uses else Action.RECREATE_POD
             if action is not Action.RECREATE_POD:  # what its manifest says of metadata and images
@@ -481,7 +481,7 @@ class Strategy:
         kind = kind_of(new.key)
         if kind is not None:
             return stamp not in ("", digest) and not kind.is_pod
-        body = self._merged(new, old, step.old)
+        body = self._merge_others(new, old, step.old)
         return bool(stamp) or step.content != with_recorded_digest(body, digest)
 
     def _is_left_behind(self, new: Manifest, live: Json) -> bool:
@@ -511,7 +511,7 @@ class Strategy:
     def _content_of(self, new: Manifest, live: Json | None) -> Json:
         """Return a manifest with its digest and what earlier changes added: labels and names."""
         old = self.packages.old.get(new.key)
-        body = self._merged(new, old, live) if live else new.body
+        body = self._merge_others(new, old, live) if live else new.body
         if old is not None and live is not None:
             body = release_labels.with_live_limits(body, old.body, live)
         release = release_labels.release_of(live) if live is not None else ""
@@ -519,7 +519,7 @@ class Strategy:
             body = release_labels.with_release(body, release)
         return with_recorded_digest(body, manifest_digest(new.body))
 
-    def _merged(self, new: Manifest, old: Manifest | None, live: Json) -> Json:
+    def _merge_others(self, new: Manifest, old: Manifest | None, live: Json) -> Json:
         """Return a manifest with what others have written into the live object: where neither
         manifest says anything, and where both say the same, which is noted."""
         if new.key not in self._merge_results:

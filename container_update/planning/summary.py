@@ -74,7 +74,7 @@ def plan_sum(plan: Plan) -> str:
     if number := counts[_RESTARTS]:
         restarts = [step for step in steps if step.action not in _VERBS]
         pods = sum(map(pods_of, restarts))
-        words.append(f"{number} {_RESTARTS}" + (f" ({counted(pods, 'pod')})" if pods else ""))
+        words.append(f"{number} {_RESTARTS}" + (f" ({count_noun(pods, 'pod')})" if pods else ""))
     if plan.unchanged:
         words.append(f"{len(plan.unchanged)} unchanged")
     return f"{', '.join(words)}."
@@ -86,11 +86,11 @@ def pods_of(step: Step) -> int:
         return 0
     kind = kind_of(step.key)
     if kind is not None and step.action is Action.ROLL:
-        return kind.number_to_replace(step.desired(step.before))
+        return kind.number_to_replace(step.with_change(step.before))
     return 0 if kind is None else kind.counts(step.before).desired
 
 
-def counted(number: int, noun: str) -> str:
+def count_noun(number: int, noun: str) -> str:
     """Return a number with its noun, a kind too: '1 pod', '2 pods', '2 NetworkPolicies'."""
     if number != 1 and not noun.endswith("ts"):  # Endpoints is a plural
         noun = re.sub(r"(?<=[^aeiou])y$", "ie", noun)

@@ -49,7 +49,7 @@ def collections(keys: Iterable[ObjectKey]) -> frozenset[Collection]:
     for key in keys:
         kind = kind_of(key)
         if kind is not None:
-            needed |= {Collection.of(key), *kind.followed(key.namespace)}
+            needed |= {Collection.of(key), *kind.watched_collections(key.namespace)}
         elif key.is_config:
             needed.add(Collection.of(key))
     return frozenset(needed)
@@ -91,7 +91,7 @@ def make_plan(  # noqa: PLR0913
 
     :param matching: the old objects with their new manifests.
     :param live: every object of :func:`collections` and of :func:`unknown_workloads`, by identity.
-    :param stored: what the server makes of the images of :func:`stored_images.unexplained`.
+    :param stored: what the server makes of the images of :func:`unexplained_workloads`.
     :param restart_for: see :class:`~container_update.model.options.Options`.
     :raises PackageError: a manifest is wrong (a container vanished, a value is no string).
     :raises PlanError: an object is in no state to be changed; the message names it.
@@ -105,7 +105,7 @@ def make_plan(  # noqa: PLR0913
         instance_id=instance_id,
         steps=steps,
         unchanged=tuple(old.key for old, _ in matching.pairs if old.key not in touched),
-        ignored=tuple(_ignored(matching, planner.live)),
+        ignored=tuple(_note_ignored(matching, planner.live)),
         notes=tuple(planner.notes),
         left=tuple(old.key for old, new in matching.pairs if new is None),
         def_files=matching.def_files,
@@ -113,7 +113,7 @@ def make_plan(  # noqa: PLR0913
     )
 
 
-def _ignored(matching: Matching, live: Mapping[ObjectKey, Json]) -> Iterator[Note]:
+def _note_ignored(matching: Matching, live: Mapping[ObjectKey, Json]) -> Iterator[Note]:
     # labels and annotations of configuration take effect, as its content does
     effective = ("metadata.labels", "metadata.annotations")
     for old, new in matching.pairs:

@@ -123,7 +123,7 @@ class HealPlanner(Strategy):
         elif live is None:
             yield self._missing(new)
         elif kind.runs_to_completion:
-            yield from self._mended(new, live, kind.action(live, (), ()))
+            yield from self._mend(new, live, kind.action(live, (), ()))
         else:
             self.config.refuse_unfit(key, live)
             step = self._replacement(new, live)
@@ -141,12 +141,12 @@ class HealPlanner(Strategy):
             yield self._missing(new)
         else:
             follows = (key.group, key.kind) in FOLLOWS_PODS
-            yield from self._mended(new, live, Action.SWITCH if follows else Action.REPLACE)
+            yield from self._mend(new, live, Action.SWITCH if follows else Action.REPLACE)
 
     def _missing(self, new: Manifest) -> Step:
         return replace(self._creation(new), reasons=(Reason("it was not in the cluster any more"),))
 
-    def _mended(self, new: Manifest, live: Json, action: Action) -> Iterator[Step]:
+    def _mend(self, new: Manifest, live: Json, action: Action) -> Iterator[Step]:
         step = replace(self._replacement(new, live), mends=True)
         assert step.content is not None, "only a deletion has none"
         if live_objects.covers(live, without_recorded_digest(step.content)):

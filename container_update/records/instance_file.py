@@ -37,7 +37,7 @@ def write_records(request: ChangePackageRequest, records: Records) -> None:
     if request.records is None:
         return
     instance = json_file(request.instance) if request.instance else {}
-    text = json.dumps(records.applied(dict(instance)), indent=2)
+    text = json.dumps(records.apply_to(dict(instance)), indent=2)
     try:
         Path(request.records).write_text(f"{text}\n", encoding="utf-8")
     except OSError as error:

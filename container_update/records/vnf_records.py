@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a VNFM records of a VNF that was updated or changed, and the one writer for v2. Pure.
 
-:class:`Records` says what there is now; :meth:`Records.applied` writes it into a VnfInstance of the
-v2 API (a dict). The writer for v1, whose instances are Tacker's objects, is
+:class:`Records` says what there is now; :meth:`Records.apply_to` writes it into a VnfInstance of
+the v2 API (a dict). The writer for v1, whose instances are Tacker's objects, is
 :func:`container_update.drivers.v1_records.write_records`.
 
 Source: the specification's lists of attributes to be updated, one for each VIM and upgrade type.
@@ -80,7 +80,7 @@ class Records:
             manifests=plan.manifests,
         )
 
-    def applied(self, instance: Json) -> Json:
+    def apply_to(self, instance: Json) -> Json:
         """Return a copy of a VnfInstance (SOL003, 5.5.2.2) as it is now."""
         changed = copy.deepcopy(instance)
         if self.vnfd_id is not None:

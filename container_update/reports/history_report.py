@@ -57,7 +57,7 @@ def _row_of_instance(kept: Kept) -> tuple[str, ...]:
 
 def _table(rows: Sequence[Sequence[str]]) -> Iterator[Line]:
     style = lines.HEADING
-    for text in lines.aligned(rows):
+    for text in lines.align(rows):
         yield Line.of((text, style), is_content=True)
         style = lines.PLAIN
 

@@ -45,7 +45,7 @@ class Line:
         return "".join(text for text, _ in self.pieces)
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+def align(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return the rows of a table, the first one with the names of its columns, as texts."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     padded = ([f"{c:<{width}}" for c, width in zip(row, widths, strict=True)] for row in rows)

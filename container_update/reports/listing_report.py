@@ -33,7 +33,7 @@ def instance_lines(instances: Sequence[InstanceState], now: datetime) -> Iterato
 
     :param now: in UTC.
     """
-    texts = lines.aligned([_COLUMNS, *(_row(each, now) for each in instances)])
+    texts = lines.align([_COLUMNS, *(_row(each, now) for each in instances)])
     for text, each in zip(texts, (None, *instances), strict=True):
         style = lines.HEADING if each is None else lines.PLAIN
         if each is not None and each.state != "ready":

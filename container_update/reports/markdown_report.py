@@ -40,21 +40,21 @@ def outcome_markdown(
     """
     text = ["## Report of an update", "", *_about(outcome.plan, header)]
     if summary := summary_text(outcome):
-        text += [f"**{_escaped(summary)}**", ""]
+        text += [f"**{_escape(summary)}**", ""]
     if error:
-        text += [f"**Failed:** {_escaped(error)}", ""]
+        text += [f"**Failed:** {_escape(error)}", ""]
     if outcome.results:
         text += ["| Object | Action | Result | Seconds |", "| --- | --- | --- | ---: |"]
         for result in outcome.results:
             state = ": ".join(filter(None, (result.state.value, result.message)))
-            cells = (_escaped(str(result.step.key)), result.step.action.value, _escaped(state))
+            cells = (_escape(str(result.step.key)), result.step.action.value, _escape(state))
             text.append(f"| {' | '.join(cells)} | {result.seconds:.1f} |")
         text.append("")
     for result in outcome.results:
         if diagnosis := [str(line) for line in diagnosis_lines(result)]:
-            text += [*_fenced("text", diagnosis), ""]
+            text += [*_fence("text", diagnosis), ""]
     for script in scripts:
-        text += [*_fenced("text", script.splitlines()), ""]
+        text += [*_fence("text", script.splitlines()), ""]
     if not outcome.plan.is_empty:
         text += ["### Plan", "", *_plan(outcome.plan)]
     return "\n".join(text).rstrip("\n")
@@ -73,27 +73,27 @@ def revision_page(
     :param report: what failing pods reported.
     :param plan: its steps, with what was there before.
     """
-    text = [f"## {_escaped(title)}", "", *(f"- {word}: {_escaped(value)}" for word, value in facts)]
-    text += ["", f"**{_escaped(result)}**", ""]
+    text = [f"## {_escape(title)}", "", *(f"- {word}: {_escape(value)}" for word, value in facts)]
+    text += ["", f"**{_escape(result)}**", ""]
     if report:
-        text += [*_fenced("text", report), ""]
+        text += [*_fence("text", report), ""]
     return "\n".join([*text, *_sections(plan)]).rstrip("\n")
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table."""
-    cells = [head, ["---"] * len(head), *([_escaped(cell) for cell in row] for row in rows)]
+    cells = [head, ["---"] * len(head), *([_escape(cell) for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(row)} |" for row in cells)
 
 
 def sentence_markdown(sentence: str, *, failed: bool = False) -> str:
     """Return a sentence, for an operation that started no step."""
-    return f"**Failed:** {_escaped(sentence)}" if failed else _escaped(sentence)
+    return f"**Failed:** {_escape(sentence)}" if failed else _escape(sentence)
 
 
 def _about(plan: Plan, header: Header) -> Iterator[str]:
     for word, value in header.facts(plan):
-        yield f"- {word}: {_escaped(value)}"
+        yield f"- {word}: {_escape(value)}"
     yield ""
 
 
@@ -101,10 +101,10 @@ def _plan(plan: Plan) -> Iterator[str]:
     yield from (nothing_to_do(plan) if plan.is_empty else f"**{plan_sum(plan)}**", "")
     yield from _sections(plan)
     for title, notes in plan_report.remarks(plan):
-        yield from (f"**{title}**", "", *(f"- {_escaped(note)}" for note in notes), "")
+        yield from (f"**{title}**", "", *(f"- {_escape(note)}" for note in notes), "")
     if plan.unchanged:
         yield from ("<details><summary>Unchanged</summary>", "")
-        yield from (f"- {_escaped(str(key))}" for key in plan.unchanged)
+        yield from (f"- {_escape(str(key))}" for key in plan.unchanged)
         yield from ("", "</details>", "")
 
 
@@ -119,20 +119,20 @@ def _sections(plan: Plan) -> Iterator[str]:
 def _steps(alike: Sequence[Step]) -> Iterator[str]:
     """Yield steps that do the same for the same reasons, mostly one."""
     step = alike[0]
-    name = _escaped(plan_report.group_name(alike))
+    name = _escape(plan_report.group_name(alike))
     yield f"- `{plan_report.symbol(step)}` {name}: {step.action.value}"
-    yield from (f"  - {_escaped(text)}" for text in plan_report.reason_texts(*alike))
+    yield from (f"  - {_escape(text)}" for text in plan_report.reason_texts(*alike))
     if len(alike) > 1:
         names = ", ".join(each.key.name for each in alike)
-        yield from ("", f"  <details><summary>names</summary>{_escaped(names)}</details>", "")
+        yield from ("", f"  <details><summary>names</summary>{_escape(names)}</details>", "")
     for diff in content_diffs(step):
         if diff.lines:
             yield from ("", "  <details><summary>diff</summary>", "")
-            yield from (f"  {line}" for line in _fenced("diff", diff.lines))
+            yield from (f"  {line}" for line in _fence("diff", diff.lines))
             yield from ("", "  </details>", "")
 
 
-def _fenced(language: str, content: Sequence[str]) -> Iterator[str]:
+def _fence(language: str, content: Sequence[str]) -> Iterator[str]:
     """Yield a block of code; its fence is longer than any in the content."""
     fence = _FENCE
     while any(fence in line for line in content):
@@ -140,7 +140,7 @@ def _fenced(language: str, content: Sequence[str]) -> Iterator[str]:
     yield from (f"{fence}{language}", *map(printable, content), fence)
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Return a text in which nothing is markup, on one line."""
     one_line = " ".join(printable(text).split())
     return "".join(f"\\{c}" if c in r"\`*_[]<>|#" else c for c in one_line)

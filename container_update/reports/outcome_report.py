@@ -13,7 +13,7 @@ from container_update.model.plan import INSTALL, UNINSTALL, Action
 from container_update.model.scripts import ScriptStep
 from container_update.planning.comparison.diff import printable
 from container_update.planning.steps import ConfigStep, RestartStep
-from container_update.planning.summary import counted, nothing_to_do
+from container_update.planning.summary import count_noun, nothing_to_do
 from container_update.reports import lines
 from container_update.reports.lines import Line
 
@@ -90,17 +90,17 @@ def summary_text(outcome: Outcome) -> str:
     if StepState.UNDONE in states and states <= {StepState.UNDONE, StepState.NOT_STARTED}:
         wrote = [result for result in results if not isinstance(result.step, _WRITES_NOTHING)]
         undone = sum(result.state is StepState.UNDONE for result in wrote)
-        return f"Undone {_cost(outcome)}: everything is as before ({counted(undone, 'step')})."
+        return f"Undone {_cost(outcome)}: everything is as before ({count_noun(undone, 'step')})."
     if outcome.held:
         done = len(outcome.of_state(StepState.DONE))
-        what = f"{done} of {counted(len(outcome.plan.steps), 'step')} done {_cost(outcome)}"
+        what = f"{done} of {count_noun(len(outcome.plan.steps), 'step')} done {_cost(outcome)}"
         return f"{outcome.held.key.name}: waits for a person ({what})."
     return _ended_text(outcome, results) if states == {StepState.DONE} else ""
 
 
 def _ended_text(outcome: Outcome, results: Sequence[StepResult]) -> str:
     if outcome.plan.kind in _ENDS:
-        what = counted(len(results), "object")
+        what = count_noun(len(results), "object")
         return f"{_ENDS[outcome.plan.kind]} {_cost(outcome)}: {what}."
     if is_change(outcome):
         return f"Changed {_cost(outcome)}: {_change_sum(outcome, results)}."
@@ -129,7 +129,7 @@ def _of_the_plan(outcome: Outcome) -> Sequence[StepResult]:
 def _cost(outcome: Outcome) -> str:
     """Return the time and the requests that an operation took, as far as they are known."""
     seconds = outcome.seconds or sum(result.seconds for result in outcome.results)
-    with_requests = f" with {counted(outcome.requests, 'request')}" if outcome.requests else ""
+    with_requests = f" with {count_noun(outcome.requests, 'request')}" if outcome.requests else ""
     return f"in {seconds:.1f} s{with_requests}"
 
 
@@ -140,10 +140,10 @@ def _update_sum(outcome: Outcome, results: Sequence[StepResult]) -> str:
     unchanged = len(outcome.plan.unchanged)  # none where only a journal tells of the plan
     return ", ".join(
         [
-            f"{counted(config, 'configuration object')} written",
-            f"{counted(restarted, 'workload')} restarted",
-            *([f"{counted(templates, 'template')} replaced"] if templates else []),
-            *([f"{counted(unchanged, 'object')} unchanged"] if unchanged else []),
+            f"{count_noun(config, 'configuration object')} written",
+            f"{count_noun(restarted, 'workload')} restarted",
+            *([f"{count_noun(templates, 'template')} replaced"] if templates else []),
+            *([f"{count_noun(unchanged, 'object')} unchanged"] if unchanged else []),
         ]
     )
 
@@ -157,7 +157,7 @@ def _change_sum(outcome: Outcome, results: Sequence[StepResult]) -> str:
     }
     unchanged = len(outcome.plan.unchanged)
     return (
-        f"{counted(created, 'object')} created, {len(changed)} changed, {deleted} deleted"
+        f"{count_noun(created, 'object')} created, {len(changed)} changed, {deleted} deleted"
         f"{f', {unchanged} unchanged' if unchanged else ''}"
     )
 
@@ -175,7 +175,7 @@ def workload_lines(workloads: Sequence[WorkloadState], now: datetime) -> Iterato
 
     :param now: in UTC.
     """
-    texts = lines.aligned([_HEAD, *(_row(workload, now) for workload in workloads)])
+    texts = lines.align([_HEAD, *(_row(workload, now) for workload in workloads)])
     for text, workload in zip(texts, (None, *workloads), strict=True):
         short = workload is not None and workload.ready < workload.desired
         yield Line.of((text, lines.DIM if workload is None else lines.BAD if short else ""))

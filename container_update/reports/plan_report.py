@@ -59,7 +59,7 @@ def plan_lines(plan: Plan, *, every: bool = False) -> Iterator[Line]:
     for title, notes in remarks(plan, None if every else _FIELDS):
         yield Line.of((f"{title}:", lines.HEADING))
         yield from (Line.of(f"    {note}") for note in notes)
-    yield from _unchanged(plan, every=every)
+    yield from _unchanged_lines(plan, every=every)
     if not plan.is_empty:
         yield Line.of(("Plan: ", lines.HEADING), summary.plan_sum(plan))
 
@@ -73,7 +73,7 @@ def summary_lines(plan: Plan) -> Iterator[Line]:
     else:
         yield Line.of(("Plan: ", lines.HEADING), summary.plan_sum(plan))
     if remarks_left := len({*plan.ignored, *plan.notes}):
-        yield Line.of((f"{summary.counted(remarks_left, 'note')}: see the plan", lines.DIM))
+        yield Line.of((f"{summary.count_noun(remarks_left, 'note')}: see the plan", lines.DIM))
 
 
 def plan_text(plan: Plan) -> str:
@@ -204,7 +204,7 @@ def group_name(group: Sequence[Step]) -> str:
     if len(group) == 1:
         return str(key)
     where = f" of namespace {key.namespace}" if key.namespace else ""
-    return f"{summary.counted(len(group), key.kind)}{where}"
+    return f"{summary.count_noun(len(group), key.kind)}{where}"
 
 
 def _head(group: Sequence[Step]) -> Line:
@@ -213,7 +213,7 @@ def _head(group: Sequence[Step]) -> Line:
     sign, style = _SYMBOLS.get(step.action, _RESTART)
     words = step.action.value
     if pods and (pods > 1 or len(group) > 1):
-        words += f", {summary.counted(pods, 'pod')}"
+        words += f", {summary.count_noun(pods, 'pod')}"
     if len(group) > 1:
         words += " (--all lists them)"
     return Line.of((f"  {sign} ", style), (group_name(group), lines.HEADING), f": {words}")
@@ -246,7 +246,7 @@ def diff_lines(diff: KeyDiff, *, every: bool) -> Iterator[Line]:
         yield Line.of((f"        {len(diff.lines) - limit} more lines (--all)", lines.DIM))
 
 
-def _unchanged(plan: Plan, *, every: bool) -> Iterator[Line]:
+def _unchanged_lines(plan: Plan, *, every: bool) -> Iterator[Line]:
     if not plan.unchanged:
         return
     yield Line.of(("Unchanged:", lines.HEADING))
@@ -254,5 +254,5 @@ def _unchanged(plan: Plan, *, every: bool) -> Iterator[Line]:
         yield from (Line.of(f"    {key}") for key in dict.fromkeys(plan.unchanged))
     else:
         kinds = Counter(key.kind for key in plan.unchanged)
-        words = ", ".join(summary.counted(number, kind) for kind, number in kinds.items())
+        words = ", ".join(summary.count_noun(number, kind) for kind, number in kinds.items())
         yield Line.of(f"    {words} (--all lists them)")

@@ -126,7 +126,7 @@ class Resources:
                 raise
             return False  # it says nothing of its kinds, or too much to be read
 
-    def served(self, group: str, kind: str) -> frozenset[str]:
+    def look_up_versions(self, group: str, kind: str) -> frozenset[str]:
         """Ask anew in which apiVersions the server serves a kind, and forget what it served."""
         for known in [each for each in self._discovered if each[0] == group]:
             self._discovered.pop(known, None)

@@ -49,7 +49,7 @@ def is_owned(claim: Json, uid: str) -> bool:
     return any(owner.get("uid") == uid for owner in owners)
 
 
-def released(claim: Json, uid: str) -> Json:
+def without_owner(claim: Json, uid: str) -> Json:
     """Return a claim without that owner; *claim* itself where it is none."""
     if not is_owned(claim, uid):
         return claim

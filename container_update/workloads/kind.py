@@ -70,7 +70,7 @@ class WorkloadKind:
 
     # --- its pods -------------------------------------------------------------------------------
 
-    def followed(self, namespace: str) -> frozenset[Collection]:
+    def watched_collections(self, namespace: str) -> frozenset[Collection]:
         """Return the collections to list and watch for the progress of an object of this kind."""
         if self.runs_to_completion:
             return frozenset()
@@ -161,7 +161,7 @@ class WorkloadKind:
         del body
         return not self.runs_to_completion
 
-    def stopped(self, written: Json, live: Json) -> str:
+    def why_stopped(self, written: Json, live: Json) -> str:
         """Return why none of its pods is to run any more, '' where some are or none was to.
 
         :param written: the object as an operation wrote it.

@@ -67,7 +67,7 @@ def up_to_date(workload: Json, pods: Objects, replica_sets: Objects) -> frozense
     return frozenset(uid for uid, revision in revisions.items() if wanted and revision == wanted)
 
 
-def outdated(workload: Json, pods: Objects, replica_sets: Objects) -> frozenset[str]:
+def outdated_pods(workload: Json, pods: Objects, replica_sets: Objects) -> frozenset[str]:
     """Return the UIDs of those pods of a Deployment that show that they are of another template
     than its present one; none of other kinds.
 

@@ -113,7 +113,7 @@ class Baseline:
         return pod_status.is_deleting(pod) and pod["metadata"]["uid"] in self.abandoned
 
 
-def abandoned(pods: Sequence[Json], before: Collection[str]) -> frozenset[str]:
+def abandoned_pods(pods: Sequence[Json], before: Collection[str]) -> frozenset[str]:
     """Return the UIDs of the pods that are being deleted, without those that a change began with.
 
     :param before: the UIDs of the pods that were there, and were not being deleted, before it.

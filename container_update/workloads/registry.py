@@ -79,11 +79,11 @@ def refuse_idle(manifest: Manifest) -> None:
 def _find(group: str, kind: str) -> WorkloadKind | None:
     if (found := _BUILT_IN.get((group, kind))) or has_known_url(group, kind):
         return found  # no plugin is looked for: to load them takes a tenth of an update's time
-    return installed().get((group, kind))
+    return installed_kinds().get((group, kind))
 
 
 @cache
-def installed() -> Mapping[tuple[str, str], WorkloadKind]:
+def installed_kinds() -> Mapping[tuple[str, str], WorkloadKind]:
     """Return every kind by (group, kind), with those of plugins.
 
     :raises ContainerUpdateError: a plugin cannot be loaded, or is for a kind that is known already.

@@ -34,7 +34,7 @@ def service_readiness(
         return DONE
     selected = {pod["metadata"]["uid"]: pod for pod in pods if selects(selector, pod)}
     desired = {uid for uid, pod in selected.items() if is_ready(pod)}
-    served = _served(service["metadata"]["name"], slices)
+    served = _served_pods(service["metadata"]["name"], slices)
     stale = (served & old) - selected.keys()
     message = ""
     if stale:
@@ -70,7 +70,7 @@ def _is_met(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     return is_there != (expression["operator"] in {"NotIn", "DoesNotExist"})
 
 
-def _served(name: str, slices: Sequence[Json]) -> set[str]:
+def _served_pods(name: str, slices: Sequence[Json]) -> set[str]:
     return {
         str((endpoint.get("targetRef") or {}).get("uid"))
         for body in slices

@@ -115,7 +115,7 @@ def cluster(kubeconfig: str, namespace: str) -> Iterator[KubernetesCluster]:
     """The client of the account that updates."""
     with connect(kubeconfig, options=OPTIONS) as connected:
         # an API server hears of a new Role a moment after it was created
-        until(lambda: not connected.refused([Right(namespace, "", "Secret", "create")]))
+        until(lambda: not connected.missing_rights([Right(namespace, "", "Secret", "create")]))
         yield connected
 
 

@@ -85,7 +85,7 @@ def is_available(service: Json | None) -> bool:
 def is_served(cluster: KubernetesCluster, group: str) -> bool:
     """Tell whether requests reach the other server; the first ones may be answered with 503."""
     try:
-        return bool(cluster.served(group, KIND))
+        return bool(cluster.look_up_versions(group, KIND))
     except ClusterError as error:
         if not error.transient:
             raise

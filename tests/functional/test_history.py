@@ -139,7 +139,7 @@ def test_an_undo_that_fails_is_itself_put_back(cnf: Cnf) -> None:
     content = json.loads(gzip.decompress(base64.b64decode(wrong["data"]["content"])))
     text = json.dumps(content).replace(IMAGES[0], BAD_IMAGE)  # the registry lost the old image
     wrong["data"]["content"] = base64.b64encode(gzip.compress(text.encode())).decode()
-    cnf.admin.replace(keeping.signed(wrong, cnf.admin.journal_key))
+    cnf.admin.replace(keeping.sign(wrong, cnf.admin.journal_key))
     with pytest.raises(UpdateFailedError):
         cnf.undo(options=replace(cnf.options, grace_period=0.5))
     assert (setting(cnf), image(cnf, "user")) == ("new", IMAGES[1])

@@ -45,8 +45,8 @@ from tests.internals.core import (
     ObjectKey,
     keeping,
     name_of,
-    packed,
-    unpacked,
+    pack,
+    unpack,
 )
 
 OLD = {
@@ -108,9 +108,9 @@ def forge(site: Cnf, edit: Callable[[Json], object], **more: str) -> None:
     :param more: other values of its head.
     """
     head = journal_of(site)
-    content = unpacked(base64.b64decode(head["data"]["content"]))
+    content = unpack(base64.b64decode(head["data"]["content"]))
     edit(content)
-    values = {"content": packed(content)} | {name: v.encode() for name, v in more.items()}
+    values = {"content": pack(content)} | {name: v.encode() for name, v in more.items()}
     data = {name: base64.b64encode(value).decode() for name, value in values.items()}
     site.admin.replace({**head, "data": {**head["data"], **data}})
 
@@ -259,9 +259,9 @@ def test_the_packages_say_what_the_journal_is_believed(site: Cnf, tmp_path: Path
 def forge_revision(site: Cnf, steps: list[Json]) -> None:
     """Write other steps into the first revision."""
     body = site.get("Secret", f"{name_of(INSTANCE)}.v1")
-    content = unpacked(base64.b64decode(body["data"]["content"]))
+    content = unpack(base64.b64decode(body["data"]["content"]))
     content["steps"] = steps
-    data = {**body["data"], "content": base64.b64encode(packed(content)).decode()}
+    data = {**body["data"], "content": base64.b64encode(pack(content)).decode()}
     site.admin.replace({**body, "data": data})
 
 
@@ -402,11 +402,11 @@ def forge_change(site: Cnf, edit: Callable[[list[Any]], object], more: dict[str,
     install(old, site.cluster, site.options, **second(site))
     update(UpdateRequest(old=old, new=new, **second(site)), site.cluster, site.options)
     first, last = (site.get("Secret", f"{name_of('second')}.v{number}") for number in (1, 2))
-    record = unpacked(base64.b64decode(first["data"]["instance"]))
+    record = unpack(base64.b64decode(first["data"]["instance"]))
     edit(record["manifests"])
     head = json.loads(base64.b64decode(last["data"]["operation"]))
     head["origin"]["kind"] = "RollingUpdate"
-    forged = ((first, "instance", packed(record)), (last, "operation", json.dumps(head).encode()))
+    forged = ((first, "instance", pack(record)), (last, "operation", json.dumps(head).encode()))
     for body, part, value in forged:
         data = {**body["data"], part: base64.b64encode(value).decode()}
         site.admin.replace({**body, "data": data})
@@ -468,12 +468,12 @@ def test_a_forged_record_has_uninstall_delete_nothing_that_is_elsewhere(
         update(described.request(described.new), site.cluster, site.options)
         name = f"{name_of(INSTANCE)}.v1"
         body = site.get("Secret", name)
-        record = unpacked(base64.b64decode(body["data"]["instance"]))
+        record = unpack(base64.b64decode(body["data"]["instance"]))
         for victim in ("/ConfigMap/NS-beside/theirs", "/Namespace//NS-beside"):
             named = key(site, victim)
             what = {"apiVersion": "v1", "kind": named.kind, "metadata": {"name": named.name}}
             record["manifests"].append([named.as_dict(), *record["manifests"][0][1:3], what])
-        data = {**body["data"], "instance": base64.b64encode(packed(record)).decode()}
+        data = {**body["data"], "instance": base64.b64encode(pack(record)).decode()}
         site.admin.replace({**body, "data": data})
         terminate(
             described.new,
@@ -616,7 +616,7 @@ def test_a_signed_journal_that_never_came_into_force_is_refused(
     interrupt(site, host)
     head = journal_of(site)
     data = {name: value for name, value in head["data"].items() if name != "uid"}
-    site.admin.replace(keeping.signed({**head, "data": data}, KEY))
+    site.admin.replace(keeping.sign({**head, "data": data}, KEY))
     with pytest.raises(ContainerUpdateError, match="found a copy"):
         rollback(host, site.options, **site.where)
 

@@ -123,7 +123,7 @@ def grant(cnf: Cnf, rights: list[Right]) -> None:
     cnf.admin.replace({**bound, "rules": [right.rule() for right in rights]})
     every = {right: right.within(cnf.namespace) for right in RIGHTS}
     refused = {every[right] for right in RIGHTS if right not in rights}
-    until(lambda: set(cnf.cluster.refused(list(every.values()))) == refused)
+    until(lambda: set(cnf.cluster.missing_rights(list(every.values()))) == refused)
 
 
 def prepare(cnf: Cnf, right: Right, old: Files) -> None:

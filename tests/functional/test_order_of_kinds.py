@@ -55,7 +55,7 @@ def account(cnf: Cnf, admin_kubeconfig: str, tmp_path: Path) -> Iterator[Kuberne
     cnf.admin.replace({**bound, "rules": [*bound["rules"], *more]})
     kubeconfig = role.write_kubeconfig(admin_kubeconfig, cnf.namespace, tmp_path / "granting")
     with connect(kubeconfig, options=cnf.options) as connected:
-        until(lambda: not connected.refused([Right(cnf.namespace, RBAC, "Role", "create")]))
+        until(lambda: not connected.missing_rights([Right(cnf.namespace, RBAC, "Role", "create")]))
         yield connected
 
 

@@ -355,7 +355,7 @@ def test_a_right_that_it_lacks_is_reported_before_its_first_write(
     before = requests(site)
     with connect(kubeconfig, options=OPTIONS) as cluster:
         # an API server hears of a new Role a moment after it was created
-        until(lambda: not cluster.refused([Right(site.namespace, "", "Secret", "create")]))
+        until(lambda: not cluster.missing_rights([Right(site.namespace, "", "Secret", "create")]))
         with pytest.raises(ClusterError, match=f"may not .*{right} Deployment"):
             verb.act(site, cluster)
     assert requests(site) == before

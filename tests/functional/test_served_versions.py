@@ -105,5 +105,5 @@ def test_a_change_that_fails_leaves_the_versions_and_the_object_as_they_were(
     bad = workload("Deployment", "bad", image=BAD_IMAGE)
     with pytest.raises(UpdateFailedError):
         kind.changed(old, kind.files("v1", "v2", unserved=unserved, say="2", bad=bad))
-    assert cnf.admin.served(kind.group, "Thing") == {f"{kind.group}/v1"}
+    assert cnf.admin.look_up_versions(kind.group, "Thing") == {f"{kind.group}/v1"}
     assert kind.said("v1") == "1"

@@ -62,4 +62,4 @@ def test_no_module_is_entered_more_than_three_times(cnf: Cnf) -> None:
 
 def test_a_goal_says_six_things() -> None:
     members = {name for name in (*vars(Goal), *Goal.__annotations__) if name[0] != "_"}
-    assert members == {"intent", "digest", "described", "scope", "plan", "carry_out"}
+    assert members == {"intent", "digest", "read_manifests", "scope", "plan", "carry_out"}

@@ -12,7 +12,7 @@ from container_update.cli.operate import with_images_checked
 from container_update.cli.terminal import approval, output
 from container_update.cli.terminal.output import FORMATS, MARKDOWN
 from container_update.cluster import informer, keeping, operation_secrets, prometheus
-from container_update.cluster.beginning import begun
+from container_update.cluster.beginning import new_identity
 from container_update.cluster.client import KubernetesCluster, connect_vim
 from container_update.cluster.history import History, HistoryWriter
 from container_update.cluster.informer import Informer
@@ -50,7 +50,7 @@ from container_update.model.objects import INSTANCE_LABEL, Collection, Json, Obj
 from container_update.model.operation import Phase, name_of
 from container_update.model.options import DEFAULTS
 from container_update.model.outcome import Event, Progress, StepState
-from container_update.model.packing import packed, unpacked
+from container_update.model.packing import pack, unpack
 from container_update.model.plan import CHANGED_KEYS, CHANGED_OBJECTS, Action, Reason
 from container_update.model.process_identity import ProcessIdentity
 from container_update.model.scripts import VduChange

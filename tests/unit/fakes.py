@@ -100,7 +100,7 @@ class FakeCluster:
         self._check_version(body)
         return self.put(body)
 
-    def served(self, group: str, kind: str) -> frozenset[str]:
+    def look_up_versions(self, group: str, kind: str) -> frozenset[str]:
         return frozenset()
 
     def dry_run(self, verb: DryRunVerb, body: Json) -> DryRun:
@@ -138,9 +138,9 @@ class FakeCluster:
         self.objects.pop(key, None)
 
     def rights_in(self, namespace: str) -> Callable[[Right], bool]:
-        return lambda right: not self.refused([right])
+        return lambda right: not self.missing_rights([right])
 
-    def refused(self, rights: Sequence[Right]) -> tuple[Right, ...]:
+    def missing_rights(self, rights: Sequence[Right]) -> tuple[Right, ...]:
         return ()
 
     def close(self) -> None:

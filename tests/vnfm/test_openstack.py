@@ -491,7 +491,7 @@ def test_a_hidden_parameter_is_passed_to_heat_and_shown_nowhere(
 
 def unpacked(text: str) -> Json:
     """Return what a journal holds."""
-    content: Json = packing.unpacked(base64.b64decode(text.partition(".")[0]))
+    content: Json = packing.unpack(base64.b64decode(text.partition(".")[0]))
     return content
 
 

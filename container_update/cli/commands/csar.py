@@ -61,7 +61,7 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 def _check(parsed: argparse.Namespace, out: TextIO) -> int:
     from container_update.package.tools.check import Severity, check  # noqa: PLC0415
-    from container_update.planning.summary import counted  # noqa: PLC0415
+    from container_update.planning.summary import count_noun  # noqa: PLC0415
 
     findings = check(parsed.package, options=option_arguments.read(parsed))
     errors = sum(finding.severity is Severity.ERROR for finding in findings)
@@ -70,8 +70,8 @@ def _check(parsed: argparse.Namespace, out: TextIO) -> int:
         output.write_document(body, parsed, out)
     else:
         out.writelines(f"{finding}\n" for finding in findings)
-        others = counted(len(findings) - errors, "other finding")
-        out.write(f"{counted(errors, 'error')}, {others}\n")
+        others = count_noun(len(findings) - errors, "other finding")
+        out.write(f"{count_noun(errors, 'error')}, {others}\n")
     return PackageError.exit_status if errors else DONE
 
 

@@ -21,7 +21,7 @@ from container_update.model.errors import UpdateFailedError
 from container_update.model.operation import Status
 from container_update.model.outcome import Outcome, Progress, StepState
 from container_update.planning.plan_json import document
-from container_update.planning.summary import counted
+from container_update.planning.summary import count_noun
 from container_update.reports import outcome_report
 from container_update.reports.lines import Header
 
@@ -160,7 +160,7 @@ def _watch(parsed: argparse.Namespace, out: TextIO) -> int:
     if parsed.output != output.TEXT or output.is_stream(parsed):
         output.show_outcome(outcome, parsed, out)
     else:
-        steps = counted(undone or len(outcome.results), "step")
+        steps = count_noun(undone or len(outcome.results), "step")
         ending = f"was undone: {steps} as before" if undone else f"has finished: {steps} done"
         for result in outcome.of_state(StepState.STOPPED):
             ending = f"has ended: {result.message}"

@@ -32,7 +32,7 @@ from container_update.model.plan import Plan
 from container_update.model.scripts import ScriptReport
 from container_update.planning import plan_json
 from container_update.planning.comparison.diff import printable_lines
-from container_update.planning.summary import counted
+from container_update.planning.summary import count_noun
 from container_update.reports import json_report, lines
 from container_update.reports.lines import NONE as NO_HEADER
 from container_update.reports.lines import Header, Line
@@ -316,8 +316,8 @@ def _not_done(plan: Plan, parsed: argparse.Namespace) -> Iterator[str]:
     """Yield what of the new package an update does not apply, and which command does: differences,
     and objects that stay although that package does not have them."""
     if plan.ignored:
-        objects = counted(len({note.key for note in plan.ignored}), "object")
-        what = f"{counted(len(plan.ignored), 'difference')} of {objects}"
+        objects = count_noun(len({note.key for note in plan.ignored}), "object")
+        what = f"{count_noun(len(plan.ignored), 'difference')} of {objects}"
         yield f"Not applied: {what}. To apply: {next_steps.change_command(plan, parsed)}"
     if plan.left:
         names = ", ".join(map(str, plan.left))

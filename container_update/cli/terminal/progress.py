@@ -32,7 +32,7 @@ from container_update.model.outcome import (
 )
 from container_update.model.plan import Plan, Step
 from container_update.planning.comparison.diff import printable
-from container_update.planning.summary import counted
+from container_update.planning.summary import count_noun
 from container_update.reports import json_report, lines
 from container_update.reports.lines import NONE as NO_HEADER
 from container_update.reports.lines import Header, Line
@@ -137,7 +137,7 @@ class Running:
         elapsed = clock_text(now - self.began)
         if not self._planned:
             return f"{self._what}, {elapsed} elapsed"
-        done = f"{self._ended} of {counted(self._planned, 'step')} done"
+        done = f"{self._ended} of {count_noun(self._planned, 'step')} done"
         what = "" if self._what == "under way" else f"{self._what}: "
         return f"{what}{done}, {len(self._steps)} under way, {elapsed} elapsed"
 
@@ -265,7 +265,7 @@ class _View(ABC):
             what = "Undoing" if isinstance(event, UndoStarted) else "Finishing"
             is_told = any(text in event.cause for text in self._told)
             why = "" if is_told else f": {printable(event.cause)}"
-            number = counted(len(event.steps), "step")
+            number = count_noun(len(event.steps), "step")
             yield Line.of((f"{what} {number}", lines.WARNING), why)
 
     def _once(self, result: StepResult) -> StepResult:

@@ -50,7 +50,7 @@ def _budgets_in(namespace: str, plan: Plan, cluster: ReadOnlyCluster) -> Sequenc
     for step in object_steps(plan):
         is_budget = (step.key.kind, step.key.namespace) == (_KIND, namespace)
         if is_budget and isinstance(step, ManifestStep) and step.content is not None:
-            body = step.desired(step.before) if step.before else step.content
+            body = step.with_change(step.before) if step.before else step.content
             counts = {**(body.get("status") or {}), "conditions": ()}  # they were about the old one
             budgets[step.key.name] = {**body, "status": counts}
     return tuple(budgets.values())
@@ -90,7 +90,7 @@ def _refusal(budget: Json, pods: Sequence[Json]) -> str:
     ready = sum(map(is_ready, pods))
     pods_of_all = status.get("expectedPods") or len(pods)
     healthy = status.get("currentHealthy") or ready
-    needed = _needed(spec, pods_of_all)
+    needed = _least_healthy(spec, pods_of_all)
     if healthy + len(pods) - ready > needed:
         return ""  # those that are not Ready are replaced first, without an eviction
     least = f"{needed} of {pods_of_all} pods have to be healthy, {healthy} are: {_END}"
@@ -100,7 +100,7 @@ def _refusal(budget: Json, pods: Sequence[Json]) -> str:
     return f"{least}; see why the others are not, or {lower}"
 
 
-def _needed(spec: Json, pods: int) -> int:
+def _least_healthy(spec: Json, pods: int) -> int:
     """Return how many of so many pods a budget wants to stay healthy."""
     if spec.get("maxUnavailable") is not None:
         return pods - _number(spec["maxUnavailable"], pods)

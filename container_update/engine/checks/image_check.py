@@ -157,7 +157,7 @@ def _new_images(plan: Plan) -> Iterator[_Image]:
     }
     for step in steps:
         created = step.content if isinstance(step, ManifestStep) else None
-        body = step.desired(step.before) if step.before else created or {}
+        body = step.with_change(step.before) if step.before else created or {}
         for name, image in pod_template.images(body).items():
             if image and (step.key.namespace, image) not in known:
                 known.add((step.key.namespace, image))
@@ -190,7 +190,7 @@ class _Pulling:
         """Have an image pulled; return why it was not, None where it was."""
         namespace = image.step.key.namespace
         needed = [Right(namespace, "", "Pod", verb) for verb in ("create", "get", "delete")]
-        if missing := self.cluster.refused(needed):
+        if missing := self.cluster.missing_rights(needed):
             rights = "; ".join(map(str, missing))
             return _Finding(f"not known: this account may not {rights}", is_certain=False)
         try:
@@ -216,7 +216,7 @@ class _Pulling:
                 events = Informer(self.cluster, Scope()).events_about(pod, reason="Failed")
                 said = [str(each.get("message")) for each in (waiting, *events)]
                 why = f"{waiting['reason']}: {pull_text(said[-1])}"
-                if refusal := judged(waiting["reason"], said):
+                if refusal := lasting_cause(waiting["reason"], said):
                     return _Finding(f"{refusal} ({why})", is_certain=True)
             elif state.keys() <= {"waiting"} and waiting.get("reason") in _PENDING:
                 conditions = (c.get("message") for c in status.get("conditions") or ())
@@ -234,7 +234,7 @@ class _Pulling:
             LOG.warning("%s: the next check of images does that, or its deadline ends it", error)
 
 
-def judged(reason: str, messages: Iterable[str]) -> str:
+def lasting_cause(reason: str, messages: Iterable[str]) -> str:
     """Return why a pull fails for good; '': it may still succeed."""
     if reason in NEVER_PULLS:
         return NOT_FOUND

@@ -74,7 +74,7 @@ def namespace_manifest(namespace: str) -> Manifest:
 def content(namespace: str, cluster: ReadOnlyCluster) -> tuple[ObjectKey, ...]:
     """Return what is in a namespace, as far as the account may look: not what a controller, the
     control plane or this program has put there, nor what is being deleted."""
-    kinds = (*registry.installed(), *_CONTENT)
+    kinds = (*registry.installed_kinds(), *_CONTENT)
     listings = (
         if_allowed(partial(cluster.list, Collection(*kind, namespace)), None, if_missing=True)
         for kind in kinds

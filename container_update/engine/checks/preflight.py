@@ -15,7 +15,7 @@ from container_update.model.operation import Status
 from container_update.model.plan import Obstacle, Plan
 from container_update.package.findings import Finding, Severity
 from container_update.planning import permissions
-from container_update.planning.summary import counted
+from container_update.planning.summary import count_noun
 
 TESTED = (1, 36)
 """The version of Kubernetes whose answers the tests expect."""
@@ -78,14 +78,14 @@ def version(text: str) -> str:
     number = (int(match[1]), int(match[2])) if match else None
     if number is not None and number < OLDEST:
         raise errors.PlanError(
-            f"the API server has version {text}: expected {_dotted(OLDEST)} or later, which evicts "
-            "pods by policy/v1"
+            f"the API server has version {text}: expected {_format_version(OLDEST)} or later, "
+            "which evicts pods by policy/v1"
         )
-    others = "" if number == TESTED else f"; the tests are made with {_dotted(TESTED)}"
+    others = "" if number == TESTED else f"; the tests are made with {_format_version(TESTED)}"
     return f"Kubernetes {text}{others}"
 
 
-def _dotted(number: tuple[int, int]) -> str:
+def _format_version(number: tuple[int, int]) -> str:
     return ".".join(map(str, number))
 
 
@@ -105,15 +105,15 @@ def package(path: str, findings: Sequence[Finding]) -> str:
     wrong = [finding for finding in findings if finding.severity is Severity.ERROR]
     others = len(findings) - len(wrong)
     if wrong:
-        more = f" (and {counted(len(wrong) - 1, 'more error')})" if wrong[1:] else ""
+        more = f" (and {count_noun(len(wrong) - 1, 'more error')})" if wrong[1:] else ""
         raise errors.PackageError(f"{path}: {wrong[0]}{more}")
-    return f"{path}: no errors, {counted(others, 'other finding')}"
+    return f"{path}: no errors, {count_noun(others, 'other finding')}"
 
 
 def rights(plan: Plan, cluster: ReadOnlyCluster) -> str:
     """Say that the account may carry out a plan and undo it."""
-    needed = permissions.needed(plan)
-    if missing := cluster.refused(needed):
+    needed = permissions.needed_rights(plan)
+    if missing := cluster.missing_rights(needed):
         raise errors.ClusterError(
             f"this account may not {'; '.join(map(str, missing))}: bind a Role with these rights "
             "to it ('try samples rbac' writes one)",
@@ -147,5 +147,5 @@ def changes(plan: Plan) -> str:
     if plan.is_empty:
         return "nothing would change"
     restarts = sum(not step.is_config for step in plan.steps)
-    number = counted(len(plan.steps), "object")
+    number = count_noun(len(plan.steps), "object")
     return f"{number} would be written, {restarts} of them to restart pods"

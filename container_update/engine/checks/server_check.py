@@ -112,13 +112,13 @@ class _Asking:
         if maker is not None:
             return _Answer(step, waits_for=maker)
         try:
-            return self._tried(step)
+            return self._try_step(step)
         except DryRunNotDeclaredError:
             return _Answer(step, untried="the server of its kind declares no dry run")
         except ClusterError as error:
             if error.transient or error.status is None:
                 raise
-            needed = self._needed(step, error.status)
+            needed = self._missing_object(step, error.status)
             if error.status == 404 and needed is None and step.before is None and patience:
                 time.sleep(_PAUSE)  # the kind may have been defined a moment ago
                 return self.about(step, patience - 1)
@@ -126,7 +126,7 @@ class _Asking:
             refusal = None if needed or untried else error
             return _Answer(step, waits_for=needed, refusal=refusal, untried=untried)
 
-    def _needed(self, step: ObjectStep, status: int) -> ObjectKey | None:
+    def _missing_object(self, step: ObjectStep, status: int) -> ObjectKey | None:
         """Return what the plan writes first and the server may have missed."""
         if status not in (403, 404):
             return None
@@ -139,7 +139,7 @@ class _Asking:
 
     def _why_untried(self, step: ObjectStep, error: ClusterError) -> str:
         """Return why an answer is no refusal of the write itself, '' where it is one."""
-        if error.status == 403 and self.cluster.refused([*permissions.of_step(step)]):
+        if error.status == 403 and self.cluster.missing_rights([*permissions.of_step(step)]):
             return "this account may not write it"  # the operation itself says which right it lacks
         if error.status == 400 and self._is_of_admission(step):
             return f"an admission webhook supports no dry run ({error})"
@@ -152,7 +152,7 @@ class _Asking:
 
         Source: Kubernetes documentation, "Dynamic Admission Control", "Side effects".
         """
-        body = self._new(step) if step.before is None else step.desired(step.before)
+        body = self._new(step) if step.before is None else step.with_change(step.before)
         named = {name: body["metadata"].get(name) for name in ("name", "namespace")}
         bare = {"apiVersion": body["apiVersion"], "kind": body["kind"], "metadata": named}
         return self._is_read(body) or not self._is_read(step.before or bare)
@@ -174,14 +174,14 @@ class _Asking:
         assert content is not None, "what is created has its manifest"
         return new_object(content, step.key.namespace, self.labels)
 
-    def _tried(self, step: ObjectStep) -> _Answer:
+    def _try_step(self, step: ObjectStep) -> _Answer:
         if step.before is None:
             return _Answer(step, None, self.cluster.dry_run("create", self._new(step)))
         if step.action in (Action.RECREATE, Action.RECREATE_POD):
             if isinstance(step, WorkloadStep):
                 body = step.new_pod(self.labels)
             else:
-                body = new_object(step.desired(step.before), step.key.namespace, {})
+                body = new_object(step.with_change(step.before), step.key.namespace, {})
             return _Answer(step, step.before, self._recreate(body))
         return self._replace(step, step.before)
 
@@ -197,7 +197,7 @@ class _Asking:
     def _replace(self, step: ObjectStep, live: Json) -> _Answer:
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                return _Answer(step, live, self.cluster.dry_run("replace", step.desired(live)))
+                return _Answer(step, live, self.cluster.dry_run("replace", step.with_change(live)))
             except ClusterError as error:
                 now = self.cluster.get(step.key) if error.status == 409 else None
                 if now is None or attempt == _ATTEMPTS:
@@ -211,7 +211,7 @@ class _Asking:
         refusals = [(each.step, each.refusal) for each in answers if each.refusal is not None]
         if refusals:
             texts = (
-                f"{error} ({source}{_changed(step)})" if source else str(error)
+                f"{error} ({source}{_changed_fields(step)})" if source else str(error)
                 for step, error in refusals
                 for source in [stored_writes.source_of(step, sources)]
             )
@@ -223,7 +223,7 @@ class _Asking:
             )
 
 
-def _changed(step: ObjectStep) -> str:
+def _changed_fields(step: ObjectStep) -> str:
     """Return which fields of an object change: a server may say only which ones could.
 
     A pod template is none of them, as far as it can change.

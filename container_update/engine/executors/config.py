@@ -19,7 +19,7 @@ class ConfigExecutor(StepExecutor[ConfigStep]):
     def apply(self, step: ConfigStep, deadline: float) -> None:
         """Create, replace or recreate the object."""
         resumed = self.writer.resumed
-        live = self.writer.settled(step.key, deadline) if resumed else step.before
+        live = self.writer.wait_until_settled(step.key, deadline) if resumed else step.before
         step = step.as_it_is(live)
         if live is not None and live is not step.before and step.is_applied(live):
             return
@@ -28,7 +28,7 @@ class ConfigExecutor(StepExecutor[ConfigStep]):
         elif step.action is Action.REPLACE:
             self.writer.apply(step, live)
         elif step.action is Action.RECREATE and step.is_untouched(live):
-            self.writer.recreate(step.desired(live), step.is_applied, deadline)
+            self.writer.recreate(step.with_change(live), step.is_applied, deadline)
         else:
             raise ChangedByAnotherError(
                 f"{step.key} was changed by another client since it was read"
@@ -38,7 +38,7 @@ class ConfigExecutor(StepExecutor[ConfigStep]):
         if step.action is Action.REPLACE:
             raise ChangedByAnotherError(f"{step.key} was deleted by another client")
         if step.before is not None:
-            body = new_object(step.desired(step.before), step.key.namespace, {})
+            body = new_object(step.with_change(step.before), step.key.namespace, {})
         else:
             body = new_object(step.content, step.key.namespace, self.writer.labels)
         create = self.writer.create if step.before is not None else self.writer.create_new
@@ -50,13 +50,13 @@ class ConfigExecutor(StepExecutor[ConfigStep]):
         def immutable(live: Json) -> Json:
             if not step.as_it_is(live).is_applied(live):
                 raise ChangedByAnotherError(f"{step.key} was changed by another client meanwhile")
-            return step.desired(live)
+            return step.with_change(live)
 
         self.writer.edit(step.key, self.cluster.get(step.key), immutable)
 
     def revert(self, step: ConfigStep, deadline: float) -> Reverted:
         """Put the content back as it was, or delete what was created."""
-        live = self.writer.settled(step.key, deadline)
+        live = self.writer.wait_until_settled(step.key, deadline)
         step = step.as_it_is(live)
         if live is None and step.before is None:
             return Reverted.UNCHANGED
@@ -73,7 +73,7 @@ class ConfigExecutor(StepExecutor[ConfigStep]):
         elif _is_replaceable(step.before, live):
             self.writer.restore(step, live)
         else:
-            self.writer.recreate(step.restored(live), step.is_restored, deadline)
+            self.writer.recreate(step.without_change(live), step.is_restored, deadline)
         return Reverted.RESTORED
 
 

@@ -33,8 +33,8 @@ class HandOverExecutor(StepExecutor[ManifestStep]):
 
     def apply(self, step: ManifestStep, deadline: float) -> None:
         """Hand the pods over, and wait until their new owner says that all is done."""
-        giver = self._made(step, step.giver, deadline)
-        taker = self._made(step, step.key, deadline)
+        giver = self._read_made(step, step.giver, deadline)
+        taker = self._read_made(step, step.key, deadline)
         if giver is None and taker is None:
             raise ChangedByAnotherError(f"{step.giver} was changed or deleted by another client")
         self._move(step, giver, taker, deadline)
@@ -42,16 +42,16 @@ class HandOverExecutor(StepExecutor[ManifestStep]):
 
     def revert(self, step: ManifestStep, deadline: float) -> Reverted:
         """Hand the pods back to the Deployment that had them."""
-        giver = self._made(step, step.key, deadline)
-        taker = self._made(step, step.giver, deadline)
+        giver = self._read_made(step, step.key, deadline)
+        taker = self._read_made(step, step.giver, deadline)
         if giver is None and (taker is None or not taker["spec"].get("paused")):
             return Reverted.UNCHANGED
         self._move(step, giver, taker, deadline)
         return Reverted.RESTORED
 
-    def _made(self, step: ManifestStep, key: ObjectKey, deadline: float) -> Json | None:
+    def _read_made(self, step: ManifestStep, key: ObjectKey, deadline: float) -> Json | None:
         """Return a Deployment if it is one of this step's two, else None."""
-        live = self.writer.settled(key, deadline)
+        live = self.writer.wait_until_settled(key, deadline)
         if live is None or not step.is_made(live):
             return None
         return live if instance_of(live) == (self.writer.instance_id or None) else None
@@ -66,7 +66,7 @@ class HandOverExecutor(StepExecutor[ManifestStep]):
         """
         if taker is None:
             assert giver is not None, "one of them is there"
-            taker = self.writer.create_new(_paused(step, giver), step.is_made, deadline)
+            taker = self.writer.create_new(_build_paused(step, giver), step.is_made, deadline)
         self.rollout.expect_nothing(ObjectKey.of(taker))
         self.informer.observe(taker)
         if giver is not None:
@@ -74,7 +74,7 @@ class HandOverExecutor(StepExecutor[ManifestStep]):
             self._refuse_rivals(giver, taker)
             self.writer.delete(giver, deadline, orphans=True)
         self._until_adopted(taker, deadline)
-        resumed = self.writer.edit(ObjectKey.of(taker), taker, _resumed)
+        resumed = self.writer.edit(ObjectKey.of(taker), taker, _unpause)
         self.informer.observe(resumed)
         if ObjectKey.of(taker) == step.key:
             self.expect(step, resumed)
@@ -122,7 +122,7 @@ class HandOverExecutor(StepExecutor[ManifestStep]):
         self.rollout.until(key, judge, deadline)
 
 
-def _paused(step: ManifestStep, giver: Json) -> Json:
+def _build_paused(step: ManifestStep, giver: Json) -> Json:
     """Return the new Deployment, made from the old one as the server has stored it."""
     body = new_object(giver, step.key.namespace, {})
     is_back = giver["metadata"]["name"] == step.key.name
@@ -137,5 +137,5 @@ def _paused(step: ManifestStep, giver: Json) -> Json:
     return body
 
 
-def _resumed(live: Json) -> Json:
+def _unpause(live: Json) -> Json:
     return {**live, "spec": {n: value for n, value in live["spec"].items() if n != "paused"}}

@@ -111,7 +111,7 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
         live = self.cluster.get(step.key)
         if live is not None and is_deleting(live):
             self._wait_gone(step, uid, deadline)
-            live = self.writer.settled(step.key, deadline)
+            live = self.writer.wait_until_settled(step.key, deadline)
         if live is not None and live["metadata"]["uid"] == uid:
             had_another = claims.restore_policy(self.writer, live, step.old)
             return Reverted.RESTORED if had_another else Reverted.UNCHANGED

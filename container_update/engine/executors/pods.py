@@ -26,7 +26,7 @@ class PodsExecutor(StepExecutor[PodsStep]):
 
         Deleted, not evicted: a disruption budget counts a broken pod as gone, and would forbid it.
         """
-        abandoned, pods = self.abandoned(step.old), step.pods
+        abandoned, pods = self.abandoned_pods(step.old), step.pods
         if self.writer.resumed:  # their back-off may be longer than another try has time
             now = self.informer.pods_of(step.old)
             pods += tuple((p["metadata"]["name"], p["metadata"]["uid"]) for p in now if problem(p))
@@ -63,7 +63,7 @@ class ScaleExecutor(StepExecutor[ScaleStep]):
                 f"{step.key}: expected {replicas(step.old)} pods, as when the plan was made, found "
                 f"{replicas(live)}: another client has scaled it meanwhile, plan the change again"
             )
-        abandoned = self.abandoned(live)
+        abandoned = self.abandoned_pods(live)
         present = Baseline.of(self.informer.pods_of(live)).uids - abandoned
         if step.is_scale_in:
             live = claims.keep_when_scaled(self.writer, live)

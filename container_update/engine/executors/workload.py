@@ -18,7 +18,7 @@ from container_update.planning.steps import WorkloadStep
 from container_update.planning.steps.new_objects import recreated_pod
 from container_update.workloads.kind import pods_in
 from container_update.workloads.kinds import pod
-from container_update.workloads.ownership import outdated, owned_pods, up_to_date
+from container_update.workloads.ownership import outdated_pods, owned_pods, up_to_date
 from container_update.workloads.pod_status import has_ended, is_deleting, is_ready
 from container_update.workloads.pod_template import images, pod_template
 from container_update.workloads.readiness import DONE, Baseline, Readiness, conditions
@@ -39,11 +39,13 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
             return
         live = self.writer.read(step)
         old_pods = self.context.pods_before.get(step.key, frozenset())
-        abandoned = self.abandoned(before)
+        abandoned = self.abandoned_pods(before)
         if self.writer.resumed:  # what has the new template is not from before the operation
             abandoned -= _uids(filter(step.is_applied, self.informer.pods_of(before)))
         # where it is written already, its pods may be new ones: then the journal alone has the old
-        if live in (None, before) or not self.writer.recognised(step, live).is_applied(live):
+        if live in (None, before) or not self.writer.with_stored_images(step, live).is_applied(
+            live
+        ):
             old_pods |= _uids(self.informer.pods_of(before))
         written = self.writer.apply(step, live)
         is_same = written["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
@@ -72,7 +74,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         """
         if step.action is Action.RESTART_CONTAINERS:
             baseline = Baseline.of([step.old], tuple(step.images))
-            self.rollout.until(step.key, lambda live: pod.restarted(live, baseline), deadline)
+            self.rollout.until(step.key, lambda live: pod.judge_restart(live, baseline), deadline)
         elif step.action is Action.ROLL or (
             step.action is Action.REPLACE
             and known_kind(step.key).may_replace_pods(step.old, written)
@@ -83,7 +85,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
                 live = self.informer.get(step.key) or written
                 sets = self.informer.replica_sets_of(live)
                 # created since, from the template before
-                late = outdated(live, pods, sets) if rolls else frozenset()
+                late = outdated_pods(live, pods, sets) if rolls else frozenset()
                 return replace(before, uids=before.uids - up_to_date(live, pods, sets) | late)
 
             self.rollout.until_replaced(step.key, still_old, deadline, stuck)
@@ -112,7 +114,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         live = self.cluster.get(step.key)
         if live is None or is_deleting(live):
             return Reverted.OF_OTHERS
-        step = self.writer.recognised(step, live)
+        step = self.writer.with_stored_images(step, live)
         since = self._pods_since(step, live)
         before = self.as_before(step, live)
         reverted = self.restore(step, live)
@@ -194,7 +196,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         """Give the containers of a Pod that is still there their old images."""
         if step.is_restored(live):
             return Reverted.UNCHANGED
-        if not self.writer.recognised(step, live).has_traces(live):
+        if not self.writer.with_stored_images(step, live).has_traces(live):
             return Reverted.OF_OTHERS
         baseline = Baseline.of([live], tuple(step.images))
         started = _container_ids(step.old, step.images)
@@ -207,7 +209,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         def judge(live: Json) -> Readiness:
             if _container_ids(live, step.images) == started and is_ready(live):
                 return DONE  # the kubelet had not begun
-            return pod.restarted(live, baseline)
+            return pod.judge_restart(live, baseline)
 
         self.rollout.until(step.key, judge, deadline)
         return Reverted.RESTORED

@@ -34,7 +34,7 @@ from container_update.model.scripts import ScriptReport
 from container_update.package import csar
 from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.steps import object_steps
-from container_update.planning.steps.manifest import unexplained
+from container_update.planning.steps.manifest import unexplained_workloads
 from container_update.planning.strategy import Strategy
 from container_update.records.vnf_records import Records, services, workloads_of
 from container_update.workloads import ownership
@@ -125,7 +125,7 @@ class PackageChange(PackageGoal):
         """See Goal; never the same as an update's."""
         return f"{self.intent.kind} {digest_of(self.packages.new.values())}"
 
-    def described(self) -> Sequence[Manifest]:
+    def read_manifests(self) -> Sequence[Manifest]:
         """See Goal."""
         packages = self.packages
         of_new = (*packages.new.values(), *packages.kept.values())
@@ -146,7 +146,7 @@ class PackageChange(PackageGoal):
             live,
             namespace,
             instance_id,
-            stored_images(observed.cluster, unexplained(pairs, live)),
+            stored_images(observed.cluster, unexplained_workloads(pairs, live)),
             restart_for=self._options.restart_for,
             params=change.body["additionalParams"],
             scripts=change.script_paths,

@@ -17,7 +17,7 @@ from container_update.engine.goal import Goal, Intent, Observed
 from container_update.engine.goals.change import PackageChange
 from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.goals.request_schema import COORDINATE_NEW, COORDINATE_OLD
-from container_update.engine.goals.update import planned
+from container_update.engine.goals.update import plan_matching
 from container_update.engine.journalled_run import JournalledRun
 from container_update.engine.read_packages import check_packages
 from container_update.engine.resume import Named, of_operation, recorded_change
@@ -111,9 +111,9 @@ class GoBack(Goal):
         """The revisions to undo that changed the package."""
         return tuple(each for each in self._undone if each.origin.kind not in UPDATES)
 
-    def described(self) -> Sequence[Manifest] | None:
+    def read_manifests(self) -> Sequence[Manifest] | None:
         """See Goal: the objects of the packages that the request names."""
-        return self._named.described()
+        return self._named.read_manifests()
 
     @cached_property
     def _named(self) -> Named:
@@ -141,10 +141,10 @@ class GoBack(Goal):
         undoing = self._undoing
         observed.list(undoing.keys)
         live = observed.live
-        plan = planned(self, undoing.matching(live), live, observed.cluster, self._options)
+        plan = plan_matching(self, undoing.matching(live), live, observed.cluster, self._options)
         old, new = self._undone[0].origin.packages[:1], self._undone[-1].origin.packages[1:]
         packages = (*new, *old) if old and new else ()  # from the present package to the earlier
-        return replace(undoing.completed(plan, live), packages=packages)
+        return replace(undoing.complete(plan, live), packages=packages)
 
     # --- where a change of the package is undone ------------------------------------------------
 

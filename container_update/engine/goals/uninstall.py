@@ -58,7 +58,7 @@ class Uninstall(Goal):
         """See Goal."""
         return f"{UNINSTALL} {self._included}"
 
-    def described(self) -> Sequence[Manifest] | None:
+    def read_manifests(self) -> Sequence[Manifest] | None:
         """See Goal."""
         return self._manifests or None
 
@@ -86,7 +86,7 @@ class Uninstall(Goal):
             instance_id,
             self._included,
             {key: text for key in live if (text := _goes_with(key, live[key], observed))},
-            _held(live, observed) if self._included.shared else {},
+            _held_objects(live, observed) if self._included.shared else {},
         )
         if plan.is_empty and not (self._is_recorded or observed.resumed):
             refuse_if_known_missing(namespace, observed.cluster)
@@ -96,7 +96,7 @@ class Uninstall(Goal):
         """Return what exists of the instance, as far as the account may look."""
         observed.list(keys)
         spaces = {self.intent.namespace, *(key.namespace for key in keys if key.namespace)}
-        kinds = (*registry.installed(), *_OTHERS)
+        kinds = (*registry.installed_kinds(), *_OTHERS)
         others = {Collection(*kind, space) for kind in kinds for space in spaces}
         list_if_allowed(observed.informer, others - collections(keys))
         live = {
@@ -144,7 +144,7 @@ def _volume_of(claim: Json, observed: Observed) -> str:
     return f"its volume, and the data on it{why}"
 
 
-def _held(live: Live, observed: Observed) -> Live:
+def _held_objects(live: Live, observed: Observed) -> Live:
     """Return the custom objects of others that go with their definition, and that a controller has
     to let go, or that are to be kept."""
     bodies = (item for key in live for item in _objects_of(key, live[key], observed) or ())

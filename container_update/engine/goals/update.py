@@ -36,7 +36,7 @@ from container_update.package.csar import identities_of
 from container_update.package.manifests import ReadDocuments
 from container_update.planning.comparison import match
 from container_update.planning.configuration import Live
-from container_update.planning.steps.manifest import unexplained
+from container_update.planning.steps.manifest import unexplained_workloads
 from container_update.planning.update import in_force, make_plan, unknown_workloads
 from container_update.workloads.registry import kind_of
 
@@ -104,7 +104,7 @@ class Update(Goal):
         matched = self.matched()
         return [manifest.key for manifest in (*(old for old, _ in matched.pairs), *matched.added)]
 
-    def described(self) -> Sequence[Manifest]:
+    def read_manifests(self) -> Sequence[Manifest]:
         """See Goal."""
         matched = self.matched()
         self._vdus()
@@ -113,7 +113,7 @@ class Update(Goal):
 
     def digest(self) -> str:
         """See Goal: a digest of the manifests in force afterwards."""
-        self.described()
+        self.read_manifests()
         return digest_of(in_force(self.matched()))
 
     def scope(self) -> Scope:
@@ -134,7 +134,7 @@ class Update(Goal):
         olds = (old.key for old, _ in matched.pairs)
         refuse_absent(olds, informer.live, self.request.old, self.intent.namespace)
         live = {**informer.live, **self._unknown_workloads(observed)}
-        plan = planned(self, matched, live, cluster, self.options)
+        plan = plan_matching(self, matched, live, cluster, self.options)
         return replace(plan, packages=self._identities(), vdus=self._vdus())
 
     def _unknown_workloads(self, observed: Observed) -> dict[ObjectKey, Json]:
@@ -146,7 +146,7 @@ class Update(Goal):
         return {key: body for key, body in bodies.items() if body is not None}
 
 
-def planned(
+def plan_matching(
     goal: Goal, matched: match.Matching, live: Live, cluster: ReadOnlyCluster, options: Options
 ) -> Plan:
     """Return the plan of a matching, with what the server makes of its images."""
@@ -155,7 +155,7 @@ def planned(
         live,
         namespace=goal.intent.namespace,
         instance_id=goal.intent.instance_id,
-        stored=stored_images(cluster, unexplained(matched.pairs, live)),
+        stored=stored_images(cluster, unexplained_workloads(matched.pairs, live)),
         restart_for=options.restart_for,
     )
 
@@ -169,15 +169,15 @@ def _match(
 ) -> match.Matching:
     """Read the manifests of both packages and find each old object's new one."""
     if isinstance(old, InstanceRecord):
-        return _matched(request, old.by_path, old.def_files, new)
+        return _match_packages(request, old.by_path, old.def_files, new)
     def_files = request.def_files or tuple(old.manifest_files())
     known = ReadDocuments()
     before = read_manifests(old, def_files, request, known)
     refuse_none(before, old, request.def_files)
-    return _matched(request, before, def_files, new, known, once=not request.def_files)
+    return _match_packages(request, before, def_files, new, known, once=not request.def_files)
 
 
-def _matched(  # noqa: PLR0913
+def _match_packages(  # noqa: PLR0913
     request: UpdateRequest,
     before: match.ByPath,
     def_files: Sequence[str],
@@ -198,7 +198,7 @@ def _matched(  # noqa: PLR0913
     kept_paths = [path for path in def_files if path not in listed and new.has(path)]
     kept = read_manifests(new, kept_paths, request, known)
     others: match.ByPath = {}
-    if whole or match.unmatched(before, listed, kept):
+    if whole or match.unmatched_keys(before, listed, kept):
         paths = [path for path in new.manifest_files() if path not in listed and path not in kept]
         others = read_manifests(new, paths, request, known)
     refuse_none({**listed, **kept, **others}, new)

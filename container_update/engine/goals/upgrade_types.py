@@ -31,7 +31,7 @@ def kind_of_vim(vim_type: str) -> str:
     return VIMS.get(vim_type, vim_type)
 
 
-def installed() -> Mapping[str, Sequence[str]]:
+def installed_types() -> Mapping[str, Sequence[str]]:
     """Return the upgrade types that a strategy is installed for, by kind of VIM."""
     from stevedore import NamedExtensionManager  # noqa: PLC0415, slow to load
 
@@ -45,7 +45,7 @@ def installed() -> Mapping[str, Sequence[str]]:
 
 def of_vim(vim_type: str) -> Sequence[str]:
     """Return the upgrade types that a strategy is installed for on a VIM."""
-    return installed().get(kind_of_vim(vim_type), ())
+    return installed_types().get(kind_of_vim(vim_type), ())
 
 
 def resolve(
@@ -57,7 +57,7 @@ def resolve(
     :param name: what the text is called where it was given.
     :raises PackageError: none is installed; the message lists those that are.
     """
-    by_kind = installed()
+    by_kind = installed_types()
     kinds = list(by_kind) if vim_type is None else [kind_of_vim(vim_type)]
     known = {_plain(name): name for kind in kinds for name in by_kind.get(kind, ())}
     plain = _plain(text)

@@ -40,7 +40,7 @@ class _Upkeep(PackageGoal):
 
     def digest(self) -> str:
         """See Goal."""
-        self.described()
+        self.read_manifests()
         return f"{self.verb} {self.request_id}"
 
 

@@ -50,11 +50,11 @@ def script_input(
         instance["vimConnectionInfo"] = access["vim_connection_info"]
     return {
         **vnfc_param,
-        **_known("ssh_ip", vdu.ssh_ips.get(which)),
+        **_entry_if_known("ssh_ip", vdu.ssh_ips.get(which)),
         "is_rollback": bool(vdu.details.get("back")),
         "LcmCoordRequest": _coordination_request(about, operation),
         "inst": instance,
-        **_known("vnfc_info_id", _vnfc_info_id(recorded, vdu)),
+        **_entry_if_known("vnfc_info_id", _vnfc_info_id(recorded, vdu)),
         "request": dict(about.change.body),
         "vnf_instance": instance,
         "grant_request": {},
@@ -73,7 +73,7 @@ def script_input(
     }
 
 
-def _known(name: str, value: str | None) -> Json:
+def _entry_if_known(name: str, value: str | None) -> Json:
     """Return the entry, unless the value is not known: then Tacker has no such entry either."""
     return {name: value} if value else {}
 

@@ -93,7 +93,7 @@ def _bytes(field: str, value: object, *, encoded: bool) -> bytes:
         raise ValueError(f"{field}: expected base64, found something else") from None
 
 
-def stated(manifest: Manifest, body: Json | None = None) -> Content:
+def stated_content(manifest: Manifest, body: Json | None = None) -> Content:
     """Return the content that a manifest states.
 
     :param body: in place of the manifest's own.
@@ -125,8 +125,8 @@ def _is_read_otherwise(manifest: Manifest, live: Json) -> bool:
     """Tell whether the live object has the end of the file as the other program reads it."""
     if manifest.otherwise is None:
         return False
-    now, read = content(live).data, stated(manifest).data
-    other = stated(manifest, manifest.otherwise).data
+    now, read = content(live).data, stated_content(manifest).data
+    other = stated_content(manifest, manifest.otherwise).data
     return any(value != read.get(key) and value == now.get(key) for key, value in other.items())
 
 
@@ -186,7 +186,7 @@ def drift(old: Manifest, new: Manifest, live: Json) -> tuple[KeyChange, ...]:
         said = content(as_created(old, new, live).body).data
     except ValueError:
         return ()
-    now, desired = content(live).data, stated(new).data
+    now, desired = content(live).data, stated_content(new).data
     named = said.keys() | desired.keys()
     return tuple(
         each
@@ -266,7 +266,7 @@ def field_changes(
         for body in (old_body, new_body)
     )
     if by_meaning and is_built_in(old.key.group):
-        new_body = meaning.respelled(new_body, old_body)
+        new_body = meaning.respell(new_body, old_body)
     changes = []
     built_in = is_built_in(old.key.group)
     for path, before, after, now in _differing(_Field(old_body), _Field(new_body), live):
@@ -275,7 +275,7 @@ def field_changes(
         has_it = is_known and meaning.has(now, after.value, names, built_in=built_in)
         if has_it or _says_its_namespace(path, before, after, new):
             continue
-        values = _shortened(before.text(), after.text())
+        values = _shorten(before.text(), after.text())
         source = new.source.of(after.at) if after.is_there else old.source.of(before.at)
         changes.append(FieldChange(path, *values, source))
     return tuple(changes)
@@ -317,7 +317,7 @@ class _Field:
         """Return the value as compact JSON without what is not to be shown; None if absent."""
         if not self.is_there or self.is_hidden:
             return HIDDEN if self.is_there else None
-        text = json.dumps(_shown(self.value), ensure_ascii=False, separators=(",", ":"))
+        text = json.dumps(_hide_secrets(self.value), ensure_ascii=False, separators=(",", ":"))
         return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
@@ -329,15 +329,17 @@ def _is_secret(value: object) -> bool:
     return isinstance(value, dict) and value.get("kind") == "Secret"
 
 
-def _shown(value: Any) -> Any:
+def _hide_secrets(value: Any) -> Any:
     """Return a value in which all Secrets are hidden."""
     if isinstance(value, list):
-        return [_shown(item) for item in value]
+        return [_hide_secrets(item) for item in value]
     if not isinstance(value, dict):
         return value
     if _is_secret(value):
         return HIDDEN
-    return {name: HIDDEN if name == _LAST_APPLIED else _shown(v) for name, v in value.items()}
+    return {
+        name: HIDDEN if name == _LAST_APPLIED else _hide_secrets(v) for name, v in value.items()
+    }
 
 
 _LENGTH = 60
@@ -346,7 +348,7 @@ _LEAD = 20
 """What is shown of two long values before they begin to differ."""
 
 
-def _shortened(old: str | None, new: str | None) -> tuple[str | None, str | None]:
+def _shorten(old: str | None, new: str | None) -> tuple[str | None, str | None]:
     """Return two values so short that both fit into a line, with the place where they differ."""
     pairs = enumerate(zip(old or "", new or "", strict=False))
     same = next((index for index, (one, other) in pairs if one != other), 0)
@@ -438,7 +440,7 @@ def _key_diff(change: KeyChange, old: bytes | None, new: bytes | None) -> KeyDif
         return KeyDiff(change, summary=f"binary, {_sizes(old, new)}")
     if len(before) + len(after) > _MOST_LINES:
         return KeyDiff(change, summary=f"{len(before)} -> {len(after)} lines, {_sizes(old, new)}")
-    return KeyDiff(change, tuple(_unified(before, after)))
+    return KeyDiff(change, tuple(_unified_diff(before, after)))
 
 
 def _lines(value: bytes | None) -> list[str] | None:
@@ -453,7 +455,7 @@ def _lines(value: bytes | None) -> list[str] | None:
     return [f"{line}\n" for line in ended] + ([last] if last else [])
 
 
-def _unified(before: list[str], after: list[str]) -> Iterator[str]:
+def _unified_diff(before: list[str], after: list[str]) -> Iterator[str]:
     """Yield a unified diff; its marker of a last line without an end is there only where the two
     texts differ in that: most values of one line have none."""
     is_marked = bool(before and after) and _is_ended(before) != _is_ended(after)

@@ -131,10 +131,10 @@ class Drift:
         if image := _IMAGE.search(self.path):
             now = f"has image {self.live}, both packages say {self.said}"
             return f"drift: {image_place(image[1])} {now}: left alone"
-        return drifted(self.path, source)
+        return drift_note(self.path, source)
 
 
-def drifted(field: str, source: Source) -> str:
+def drift_note(field: str, source: Source) -> str:
     """Return a note on a field that another client has changed and that stays so."""
     return f"drift: {field} was changed in the cluster, both packages ({source}) agree: left alone"
 
@@ -146,8 +146,8 @@ def three_ways(new: Json, old: Json, live: Json) -> tuple[Json, tuple[Drift, ...
     Of the metadata labels and annotations count. Replicas have a rule of their own.
     """
     drift: list[Drift] = []
-    mine, before, now = (_compared(body) for body in (new, old, live))
-    merged = _merged(mine, before, now, (), drift, _is_built_in(new))
+    mine, before, now = (_comparable(body) for body in (new, old, live))
+    merged = _merge(mine, before, now, (), drift, _is_built_in(new))
     metadata = {**new["metadata"], **merged.pop("metadata")}
     rest = {name: value for name, value in new.items() if name not in mine}
     result = copy.deepcopy({**rest, **merged, "metadata": metadata})
@@ -156,7 +156,7 @@ def three_ways(new: Json, old: Json, live: Json) -> tuple[Json, tuple[Drift, ...
     return result, tuple(drift)
 
 
-def _compared(body: Json) -> Json:
+def _comparable(body: Json) -> Json:
     """Return what two manifests may agree on."""
     fields = {name: value for name, value in body.items() if name not in NOT_CONTENT}
     if isinstance(fields.get("spec"), dict):
@@ -166,7 +166,7 @@ def _compared(body: Json) -> Json:
     return {**fields, "metadata": own}
 
 
-def _merged(  # noqa: PLR0913, PLR0917
+def _merge(  # noqa: PLR0913, PLR0917
     new: Any, old: Any, live: Any, path: meaning.Path, drift: list[Drift], built_in: bool
 ) -> Any:
     mine, before, now = (_elements(value) for value in (new, old, live))
@@ -180,14 +180,14 @@ def _merged(  # noqa: PLR0913, PLR0917
         for name, value in mine.items():
             place = f"[{name[1]}]" if isinstance(name, tuple) else name
             below = (*path, place)
-            merged = _merged(value, before.get(name), now.get(name), below, drift, built_in)
+            merged = _merge(value, before.get(name), now.get(name), below, drift, built_in)
             if merged is not None or value is None:
                 kept[name] = merged
         if not isinstance(new, list):
             return kept
         # a server adds no named element to a template, and after a Blue-Green change it does not
         # say any more who did
-        return [*kept.values(), *(_added(new, old, live) if _TEMPLATE in path else ())]
+        return [*kept.values(), *(_added_elements(new, old, live) if _TEMPLATE in path else ())]
     fields = tuple(name for name in path if not name.startswith("["))
     is_there = meaning.has(live, new, fields, built_in=built_in)
     if is_there or not meaning.is_same(new, old, fields, built_in=built_in):
@@ -287,7 +287,7 @@ def _lay(into: Any, old: Any, live: Any, tree: _Tree) -> None:
         mine = _part(into, step)
         if not _is_unsaid(mine):
             if isinstance(mine, list) and not _is_branch(below):  # all of it is another client's
-                mine += _added(mine, _part(old, step), value)
+                mine += _added_elements(mine, _part(old, step), value)
             _lay(mine, _part(old, step), value, below)
         elif not _is_unsaid(_part(old, step)):
             continue  # the new manifest takes it away
@@ -329,7 +329,7 @@ def _part(value: Any, step: _Step) -> Any:
     return None
 
 
-def _added(new: Any, old: Any, live: Any) -> list[Any]:
+def _added_elements(new: Any, old: Any, live: Any) -> list[Any]:
     """Return the elements of a live list that neither manifest has, where they tell themselves."""
     now, mine, before = (_elements(value) if value else {} for value in (live, new, old))
     if now is None or mine is None or before is None:

@@ -64,7 +64,7 @@ def index(by_path: ByPath) -> dict[ObjectKey, Manifest]:
     return by_key
 
 
-def unmatched(old: ByPath, listed: ByPath, kept: ByPath = NO_FILES) -> frozenset[ObjectKey]:
+def unmatched_keys(old: ByPath, listed: ByPath, kept: ByPath = NO_FILES) -> frozenset[ObjectKey]:
     """Return the old objects that are neither in a listed file nor in a file that kept its path."""
     new = {manifest.key for manifest in (*_all(listed), *_all(kept))}
     return frozenset(manifest.key for manifest in _all(old)) - new
@@ -87,7 +87,7 @@ def match(
     """
     old_by_key = index(old)
     new_listed, new_kept = index(listed), index(kept)
-    missing = unmatched(old, listed, kept)
+    missing = unmatched_keys(old, listed, kept)
     every = {manifest.key: manifest for manifest in _all(others)} if whole else {}
     # of the other files only what is needed: they may hold the same object many times over
     needed = {p: tuple(m for m in others[p] if m.key in missing) for p in others}

@@ -232,7 +232,7 @@ def is_same(one: Any, other: Any, path: Path = (), *, built_in: bool = True) -> 
     return has(one, other, built_in=False) and has(other, one, built_in=False)
 
 
-def respelled(new: Any, old: Any, path: Path = ()) -> Any:
+def respell(new: Any, old: Any, path: Path = ()) -> Any:
     """Return a value with all that means the same as in an old one spelled as it is there.
 
     >>> respelled({"tty": False, "stdin": True, "cpu": "1"}, {"cpu": "1", "stdin": False})
@@ -246,16 +246,16 @@ def respelled(new: Any, old: Any, path: Path = ()) -> Any:
         parts = {name: new[name] for name in new if name not in same or name in old}
         parts |= {name: old[name] for name in old if name in same}
         return {
-            name: part if name in same else respelled(part, old.get(name), (*path, name))
+            name: part if name in same else respell(part, old.get(name), (*path, name))
             for name, part in parts.items()
         }
     if isinstance(new, list) and isinstance(old, list):
         named = named_items(old)
         if named is not None and named_items(new) is not None:
             before = {name: old[index] for name, index in named.items()}
-            return [respelled(item, before.get(f"[{item['name']}]"), path) for item in new]
+            return [respell(item, before.get(f"[{item['name']}]"), path) for item in new]
         if len(new) == len(old):
-            return [respelled(*pair, path) for pair in zip(new, old, strict=True)]
+            return [respell(*pair, path) for pair in zip(new, old, strict=True)]
     return new
 
 

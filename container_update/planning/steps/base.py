@@ -37,11 +37,11 @@ class ObjectStep(Step):
         return self.before
 
     @abstractmethod
-    def desired(self, live: Json) -> Json:
+    def with_change(self, live: Json) -> Json:
         """Return the live object as the step wants it, with the resourceVersion that was read."""
 
     @abstractmethod
-    def restored(self, live: Json) -> Json:
+    def without_change(self, live: Json) -> Json:
         """Return the live object with everything that the step writes as it was before."""
 
     @abstractmethod
@@ -55,11 +55,11 @@ class ObjectStep(Step):
 
     def is_applied(self, live: Json) -> bool:
         """Tell whether the live object, or a pod of it, is as the step wants it."""
-        return self.is_same(self.desired(live), live)
+        return self.is_same(self.with_change(live), live)
 
     def is_restored(self, live: Json) -> bool:
         """Tell whether the live object is as it was before the step."""
-        return self.is_same(self.restored(live), live)
+        return self.is_same(self.without_change(live), live)
 
     def is_untouched(self, live: Json) -> bool:
         """Tell whether no other client has changed what the step changes since the plan."""
@@ -100,7 +100,7 @@ def _end(written: Json, live: Json) -> str:
     if is_deleting(live):
         return "is being deleted by another client"
     kind = kind_of(ObjectKey.of(live))
-    stopped = kind.stopped(written, live) if kind is not None else ""
+    stopped = kind.why_stopped(written, live) if kind is not None else ""
     return f"was stopped by another client: {stopped}" if stopped else ""
 
 

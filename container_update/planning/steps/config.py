@@ -35,7 +35,7 @@ class ConfigStep(ObjectStep):
     @property
     def after(self) -> Json:
         """The object after the step, where no other client writes it."""
-        return self.content if self.before is None else self.desired(self.before)
+        return self.content if self.before is None else self.with_change(self.before)
 
     @property
     def becomes_immutable(self) -> bool:
@@ -50,13 +50,13 @@ class ConfigStep(ObjectStep):
             return self
         return replace(self, content={**self.content, "immutable": None})
 
-    def desired(self, live: Json) -> Json:
+    def with_change(self, live: Json) -> Json:
         """Return the live object with the manifest's content; see :class:`ObjectStep`."""
         changed = _with_content(live, self.content, self._keys)
         metadata.lay_over(changed, self.content, self.dropped)
         return changed
 
-    def restored(self, live: Json) -> Json:
+    def without_change(self, live: Json) -> Json:
         """Return the live object with the content and the labels that are written as before."""
         changed = _with_content(live, self.old, self._keys)
         metadata.restore(changed, self.old, self._labels)
@@ -85,7 +85,7 @@ class ConfigStep(ObjectStep):
 
     @property
     def _labels(self) -> list[tuple[str, str]]:
-        return metadata.written(self.content, self.dropped, self.before)
+        return metadata.written_metadata(self.content, self.dropped, self.before)
 
 
 def laid_over(old: Manifest | None, new: Manifest, live: Json | None) -> ConfigStep:
@@ -98,7 +98,7 @@ def laid_over(old: Manifest | None, new: Manifest, live: Json | None) -> ConfigS
         live,
         new.body,
         removed=tuple(sorted(removed)),
-        dropped=metadata.dropped(old, new),
+        dropped=metadata.dropped_metadata(old, new),
     )
 
 

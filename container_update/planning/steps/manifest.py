@@ -132,7 +132,7 @@ class ManifestStep(WorkloadStep):
         """It changes to which pods, or to which workload, the object points."""
         pointer = _POINTERS.get(self.key.kind)
         return pointer is not None and not meaning.is_same(
-            _pointed(self.old, pointer), _pointed(self._manifest, pointer), (pointer,)
+            _at_pointer(self.old, pointer), _at_pointer(self._manifest, pointer), (pointer,)
         )
 
     @property
@@ -154,7 +154,7 @@ class ManifestStep(WorkloadStep):
         is_of_manifest = recorded_digest(live) == recorded_digest(self._manifest)
         return is_of_name and is_of_manifest and meaning.is_same(one, other)
 
-    def desired(self, live: Json) -> Json:
+    def with_change(self, live: Json) -> Json:
         """Return the live object as the manifest says; *live* itself where it is so already."""
         if self.is_applied(live):
             return live
@@ -169,14 +169,14 @@ class ManifestStep(WorkloadStep):
             self._lay_over_template_annotations(live, changed)
         return changed
 
-    def restored(self, live: Json) -> Json:
+    def without_change(self, live: Json) -> Json:
         """Return the live object as it was before; *live* itself where it is so already."""
         if self.is_restored(live):
             return live
-        written = self.desired(self.old)
+        written = self.with_change(self.old)
         source, _ = live_objects.three_ways(self.old, written, live)
         changed = _with_fields(live, live_objects.with_fields_of_others(source, written, live))
-        names = metadata.written(self._manifest, self.dropped, self.old)
+        names = metadata.written_metadata(self._manifest, self.dropped, self.old)
         metadata.restore(changed, self.old, names)
         _keep_replicas(live, changed)
         _keep_storage(live, changed)
@@ -217,7 +217,7 @@ class ManifestStep(WorkloadStep):
         """Tell whether the step, or a coordination script in its place, has changed the object."""
         pointer = _POINTERS.get(self.key.kind)
         if pointer is not None and meaning.is_same(
-            _pointed(live, pointer), _pointed(self._manifest, pointer), (pointer,)
+            _at_pointer(live, pointer), _at_pointer(self._manifest, pointer), (pointer,)
         ):
             return True
         return recorded_digest(self._manifest) == recorded_digest(live)
@@ -226,7 +226,7 @@ class ManifestStep(WorkloadStep):
         """Tell whether every field is as it was, or as it is to be."""
         if self.old["metadata"]["uid"] != live["metadata"]["uid"]:
             return False
-        was, desired, now = map(_fields, (self.old, self.desired(live), live))
+        was, desired, now = map(_fields, (self.old, self.with_change(live), live))
         return all(now.get(name) in (was.get(name), desired.get(name)) for name in {*was, *now})
 
     def loss(self, written: Json, live: Json) -> str:
@@ -290,12 +290,13 @@ def _agrees(manifest: Json, live: Json) -> bool:
         recorded_digest(manifest) == recorded_digest(live)
         and pod_template.images(manifest) == pod_template.images(live)
         and (
-            pointer is None or meaning.is_same(_pointed(manifest, pointer), _pointed(live, pointer))
+            pointer is None
+            or meaning.is_same(_at_pointer(manifest, pointer), _at_pointer(live, pointer))
         )
     )
 
 
-def _pointed(body: Json, pointer: str) -> object:
+def _at_pointer(body: Json, pointer: str) -> object:
     return (body.get("spec") or {}).get(pointer)
 
 
@@ -363,7 +364,7 @@ StoredImages = Mapping[ObjectKey, Mapping[str, str]]
 """For live workloads the new package's images as the server stores them, by container name."""
 
 
-def unexplained(
+def unexplained_workloads(
     pairs: Iterable[tuple[Manifest | None, Manifest | None]], live: Mapping[ObjectKey, Json]
 ) -> Iterator[Json]:
     """Yield live workloads, with the new package's images, for a dry run.

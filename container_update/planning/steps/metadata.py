@@ -18,7 +18,7 @@ Dropped = tuple[tuple[str, str], ...]
 """(field, name) of what only the old manifest had: 'labels', 'annotations' or the above."""
 
 
-def dropped(old: Manifest | None, new: Manifest) -> Dropped:
+def dropped_metadata(old: Manifest | None, new: Manifest) -> Dropped:
     """Return the labels and annotations that only the old manifest has."""
     if old is None:
         return ()
@@ -51,7 +51,9 @@ def lay_over(changed: Json, manifest: Json, removed: Dropped) -> None:
         assign(own, field, {name: value for name, value in values.items() if name not in gone})
 
 
-def written(manifest: Json, removed: Dropped, before: Json | None) -> list[tuple[str, str]]:
+def written_metadata(
+    manifest: Json, removed: Dropped, before: Json | None
+) -> list[tuple[str, str]]:
     """Return (field, name) of every label and annotation that a manifest changes or takes away.
 
     :param before: the live object that it is laid over.

@@ -37,7 +37,7 @@ def new_object(body: Json, namespace: str, labels: Mapping[str, str]) -> Json:
     return created
 
 
-def settled(body: Json) -> Json:
+def stable_part(body: Json) -> Json:
     """Return an object without what a server or a controller writes all the time: its status, its
     version, and who wrote which field."""
     moving = ("managedFields", "resourceVersion", "generation")

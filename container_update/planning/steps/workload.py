@@ -64,7 +64,7 @@ class RestartStep(WorkloadStep):
     """The digest of the manifest in force afterwards; written only where the object has one: it was
     made from a manifest. Not a change by itself."""
 
-    def desired(self, live: Json) -> Json:
+    def with_change(self, live: Json) -> Json:
         """Return the live workload with the new images and digest; see :class:`ObjectStep`."""
         changed = pod_template.with_images(live, self.images)
         if self.digest is not None:
@@ -73,9 +73,9 @@ class RestartStep(WorkloadStep):
         digest = DIGEST_ANNOTATION
         if self.manifest_digest and metadata.value_of(live, "annotations", digest) is not None:
             written[digest] = self.manifest_digest
-        return _annotated(changed, written)
+        return _with_annotations(changed, written)
 
-    def restored(self, live: Json) -> Json:
+    def without_change(self, live: Json) -> Json:
         """Return the live workload with the images and the digest that it had."""
         before = pod_template.images(self.old)
         images = {name: before[name] for name in self.images if name in before}
@@ -88,7 +88,7 @@ class RestartStep(WorkloadStep):
             for name, value in names.items()
             if value
         }
-        return _annotated(changed, written)
+        return _with_annotations(changed, written)
 
     def with_stored(self, images: Mapping[str, str]) -> RestartStep:
         """See :class:`WorkloadStep`."""
@@ -151,7 +151,7 @@ class RestartStep(WorkloadStep):
         return super().loss(written, live)
 
 
-def _annotated(body: Json, written: Mapping[str, str | None]) -> Json:
+def _with_annotations(body: Json, written: Mapping[str, str | None]) -> Json:
     """Return the body with these annotations; without one whose value is None."""
     if not written:
         return body
@@ -173,11 +173,11 @@ class ScaleStep(ObjectStep):
         """Its way forward takes pods away."""
         return self.replicas < replicas(self.old)
 
-    def desired(self, live: Json) -> Json:
+    def with_change(self, live: Json) -> Json:
         """Return the live workload with the new number of pods."""
         return with_replicas(live, self.replicas)
 
-    def restored(self, live: Json) -> Json:
+    def without_change(self, live: Json) -> Json:
         """Return the live workload with the number of pods that it had."""
         return with_replicas(live, replicas(self.old))
 
@@ -209,11 +209,11 @@ class PodsStep(ObjectStep):
     pods: tuple[tuple[str, str], ...] = field(default=(), kw_only=True)
     """Name and UID of each."""
 
-    def desired(self, live: Json) -> Json:
+    def with_change(self, live: Json) -> Json:
         """Return the workload as it is."""
         return live
 
-    def restored(self, live: Json) -> Json:
+    def without_change(self, live: Json) -> Json:
         """Return the workload as it is."""
         return live
 

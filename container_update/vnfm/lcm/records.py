@@ -89,7 +89,7 @@ def with_vnfcs(
 def with_written(context: OperationContext, record: VnfRecord, written: Records) -> VnfRecord:
     """Return the record with what an operation has to record, in the form of its API."""
     if context.api == "v2":
-        return replace(record, body=written.applied(record.body))
+        return replace(record, body=written.apply_to(record.body))
     instance = v1.instance_object(context.instance_id, record, {})
     v1_records.write_records(instance, written, v1.vnfc_record)
     return replace(record, body=v1.changed_body(instance, record.body, written))

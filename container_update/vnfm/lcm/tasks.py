@@ -319,7 +319,7 @@ def do_change(context: OperationContext) -> VnfRecord:
             held = outcome.held.key.name
             context.kept |= {HELD: held, PROMOTED: "", STARTED: before.body}
             raise NotYetError(now() + _LOOK_AGAIN)
-        body = written.applied({**context.record.body, "vnfdId": before.vnfd_id})
+        body = written.apply_to({**context.record.body, "vnfdId": before.vnfd_id})
         vnfd_id = str(body.pop("vnfdId"))
         given = {name: context.request[name] for name in _GIVEN if context.request.get(name)}
         package = context.read(lambda session: packages.with_vnfd(session, vnfd_id))

@@ -47,7 +47,7 @@ class Job(WorkloadKind):
     is_scaled = False
     restart_action = Action.REPLACE
 
-    def followed(self, namespace: str) -> frozenset[Collection]:
+    def watched_collections(self, namespace: str) -> frozenset[Collection]:
         """See WorkloadKind: one that is created is followed to its end."""
         return frozenset({Collection(self.group, self.kind, namespace), pods_in(namespace)})
 
@@ -78,7 +78,7 @@ class Job(WorkloadKind):
             return Readiness(RolloutState.FAILING, text, patience)
         return Readiness(RolloutState.PROGRESSING, count)
 
-    def stopped(self, written: Json, live: Json) -> str:
+    def why_stopped(self, written: Json, live: Json) -> str:
         """See WorkloadKind: it was suspended."""
         was, now = (bool(body["spec"].get("suspend")) for body in (written, live))
         return "expected a Job that runs, found spec.suspend: true" if now and not was else ""

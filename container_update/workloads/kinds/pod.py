@@ -43,10 +43,10 @@ class Pod(WorkloadKind):
     def readiness(self, live: Json, pods: Sequence[Json], baseline: Baseline) -> Readiness:
         """Judge whether it was created again, and is Ready or has ended."""
         del pods
-        return recreated(live, baseline)
+        return judge_new_pod(live, baseline)
 
 
-def restarted(live: Json, baseline: Baseline) -> Readiness:
+def judge_restart(live: Json, baseline: Baseline) -> Readiness:
     """Judge whether every container of the baseline has restarted, and the Pod is Ready or over."""
     phase = pod_status.phase(live)
     if pod_status.is_deleting(live) or phase == "Failed":
@@ -65,7 +65,7 @@ def restarted(live: Json, baseline: Baseline) -> Readiness:
     return Readiness(RolloutState.PROGRESSING, pod_status.waiting_for([live], baseline.restarts))
 
 
-def recreated(live: Json | None, baseline: Baseline) -> Readiness:
+def judge_new_pod(live: Json | None, baseline: Baseline) -> Readiness:
     """Judge whether there is a new Pod of that name, and it is Ready or has ended."""
     if live is None:
         return Readiness(RolloutState.PROGRESSING, "the new pod is not there yet")

@@ -151,7 +151,7 @@ def test_an_exception_of_a_progress_callback_decides_nothing(
 def test_vnfcs_keep_or_change_their_ids_as_the_specification_says(site: ContractSite) -> None:
     site.instantiate(V1)
     before = site.instance_record()
-    after = site.change(V2).records.applied(before)
+    after = site.change(V2).records.apply_to(before)
     ids = [
         {r["id"] for r in record["instantiatedVnfInfo"]["vnfcResourceInfo"]}
         for record in (before, after)
@@ -164,7 +164,9 @@ def test_the_records_of_unchanged_vdus_are_kept(site: ContractSite) -> None:
     needs_parts(site)
     site.instantiate(V1)
     before = site.instance_record()
-    after = site.change(V2, Arguments({"vdu_params": [{"vdu_id": "VDU1"}]})).records.applied(before)
+    after = site.change(V2, Arguments({"vdu_params": [{"vdu_id": "VDU1"}]})).records.apply_to(
+        before
+    )
     vnfcs_of_vdu2 = [
         [r for r in record["instantiatedVnfInfo"]["vnfcResourceInfo"] if r["vduId"] == "VDU2"]
         for record in (before, after)

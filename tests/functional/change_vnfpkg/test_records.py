@@ -111,7 +111,7 @@ def check(recorded_vnf: RecordedVnf, table: dict[str, str]) -> None:
     instance = recorded_vnf.record()
     before = values(instance)
     assert {name: before[name] for name in recorded_vnf.live()} == recorded_vnf.live()
-    changed = recorded_vnf.change().applied(instance)
+    changed = recorded_vnf.change().apply_to(instance)
     after = values(changed)
     assert {name: became(before[name], after[name]) for name in before} == table
     live = recorded_vnf.live()

@@ -28,7 +28,7 @@ from container_update import (
 from tests.functional.stacks.change import Call, change
 from tests.functional.stacks.clocks import World
 from tests.functional.stacks.vnf import Vnf, until
-from tests.internals.core import Json, ProcessIdentity, begun
+from tests.internals.core import Json, ProcessIdentity, new_identity
 from tests.internals.stacks import (
     BLUE_GREEN,
     ROLLING,
@@ -54,7 +54,7 @@ INSTANCE = str(uuid.uuid4())
 
 
 def record_of(journal: StackJournal) -> StackRecord:
-    values = begun(journal.clock.now(), "goal", INSTANCE)
+    values = new_identity(journal.clock.now(), "goal", INSTANCE)
     plan = StackPlan("", INSTANCE, (), kind=ROLLING, stack="vnf/1")
     return StackRecord(**{**values, "operation": journal.operation}, plan=plan)
 

@@ -672,7 +672,7 @@ def review(**status: Any) -> Answer:
 )
 def test_rights_are_asked_once_for_a_namespace(answer: Answer, refused: tuple[Right, ...]) -> None:
     cluster, pool = cluster_of(answer)
-    assert cluster.refused([READ, WRITE]) == refused
+    assert cluster.missing_rights([READ, WRITE]) == refused
     ((method, url, body, _),) = pool.sent
     assert (method, urlsplit(url).path) == (
         "POST",
@@ -684,7 +684,7 @@ def test_rights_are_asked_once_for_a_namespace(answer: Answer, refused: tuple[Ri
 def test_a_server_that_is_away_is_no_answer_about_rights() -> None:
     cluster, _ = cluster_of(Answer(503, status(503, "ServiceUnavailable")))
     with pytest.raises(ClusterError, match="ask for the rights in namespace ns"):
-        cluster.refused([READ])
+        cluster.missing_rights([READ])
 
 
 def test_the_end_of_a_log_is_text() -> None:

@@ -136,8 +136,8 @@ def use(found: tuple[ObjectStep, ...]) -> None:
             continue
         if isinstance(step, ManifestStep) and step.content is None:
             continue
-        step.desired(live)
-        step.restored(live)
+        step.with_change(live)
+        step.without_change(live)
         for ask in (step.is_applied, step.is_restored, step.is_own, step.has_traces):
             ask(live)
         with contextlib.suppress(KeyError):  # without a uid it is another object

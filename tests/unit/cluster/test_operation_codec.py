@@ -178,7 +178,7 @@ def test_what_an_object_of_another_namespace_held_is_kept_there_once_that_is_the
 
 def test_a_revision_has_of_a_secret_what_was_there_before() -> None:
     step = config("Secret", "ns", "old", "new")
-    kept = codec.reduced(revision(step, HoldStep.of("canary of 10 %"), scripts=(REPORT,)))
+    kept = codec.reduce_revision(revision(step, HoldStep.of("canary of 10 %"), scripts=(REPORT,)))
     assert [each.before for each in kept.object_steps] == [step.before]
     assert b64("new") not in str(kept)
     assert (kept.steps, kept.scripts) == (kept.object_steps, ())

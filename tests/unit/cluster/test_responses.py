@@ -260,7 +260,7 @@ def test_a_discovery_that_is_none_is_an_error_of_the_cluster(body: Any) -> None:
 )
 def test_rights_that_the_server_does_not_name_are_not_known_to_be_refused(status: Any) -> None:
     with server(answer({"status": status})) as cluster:
-        assert cluster.refused([Right("ns", "", "Pod", "get")]) == ()
+        assert cluster.missing_rights([Right("ns", "", "Pod", "get")]) == ()
 
 
 @pytest.mark.parametrize(

@@ -84,14 +84,14 @@ CUT = ClusterError("cut", transient=True)
 
 def test_a_guarded_client_learns_together_with_the_first_one_that_there_is_a_server() -> None:
     trouble = Trouble()
-    trouble.retrying.guarded(lambda: None).get(KEY)
+    trouble.retrying.with_guard(lambda: None).get(KEY)
     trouble.errors.append(CUT)
     assert trouble.retrying.get(KEY) is not None
 
 
 def test_a_guarded_client_asks_before_every_attempt_at_a_write_and_at_no_read() -> None:
     trouble, asked = Trouble(), []
-    guarded = trouble.retrying.guarded(lambda: asked.append("may I?"))
+    guarded = trouble.retrying.with_guard(lambda: asked.append("may I?"))
     body = guarded.get(KEY)
     assert body is not None
     assert asked == []

@@ -261,8 +261,8 @@ def workload(key: ObjectKey, **labels: str) -> tuple[ObjectKey, Json]:
 def test_the_server_is_asked_for_the_pods_of_the_workloads_where_labels_can_say_so(
     keys: list[ObjectKey], live: list[tuple[ObjectKey, Json]], selector: str
 ) -> None:
-    assert Scope(keys).asked(PODS, dict(live))[0] == selector
-    assert Scope(keys).asked(DEPLOYMENTS, dict(live))[0] == ""
+    assert Scope(keys).select(PODS, dict(live))[0] == selector
+    assert Scope(keys).select(DEPLOYMENTS, dict(live))[0] == ""
 
 
 JOB = ObjectKey("batch", "Job", "n", "job")
@@ -312,7 +312,7 @@ def test_the_server_is_asked_for_the_pods_that_the_manifests_will_have_too(
     for key, labels in manifests:
         selects = labels if key == SERVICE else {"matchLabels": labels} if labels else None
         scope.include([key], [(key, {"spec": {"selector": selects}})])
-    assert scope.asked(PODS, dict(live))[0] == selector
+    assert scope.select(PODS, dict(live))[0] == selector
 
 
 INSTANCE = {INSTANCE_LABEL: "vnf-1"}
@@ -370,13 +370,13 @@ def test_the_server_is_asked_for_what_has_the_label_of_an_instance_and_for_its_p
     live: list[tuple[ObjectKey, Json]], parts: list[str]
 ) -> None:
     scope = Scope(instance_id="vnf-1")
-    assert scope.asked(DEPLOYMENTS, dict(live))[0] == LABEL
-    assert scope.asked(PODS, dict(live))[0] == ""
-    assert [each.labels for each in scope.asked(PODS, dict(live))[1]] == parts
+    assert scope.select(DEPLOYMENTS, dict(live))[0] == LABEL
+    assert scope.select(PODS, dict(live))[0] == ""
+    assert [each.labels for each in scope.select(PODS, dict(live))[1]] == parts
 
 
 def test_an_id_that_no_label_can_have_is_not_sent_to_the_server() -> None:
-    assert Scope(instance_id="vnf 1").asked(DEPLOYMENTS, {})[0] == ""
+    assert Scope(instance_id="vnf 1").select(DEPLOYMENTS, {})[0] == ""
 
 
 def test_an_operation_is_about_what_its_steps_change_and_all_that_gets_traffic_then() -> None:
@@ -390,7 +390,7 @@ def test_an_operation_is_about_what_its_steps_change_and_all_that_gets_traffic_t
     for app, is_kept in kept.items():
         sent = {**pod(None), "metadata": {**pod(None)["metadata"], "labels": {"app": app}}}
         assert (scope.keep(sent) is not None) is is_kept
-    assert scope.asked(PODS, {})[0] == "app in (web,web-2)"
+    assert scope.select(PODS, {})[0] == "app in (web,web-2)"
 
 
 @pytest.mark.parametrize(
@@ -426,6 +426,6 @@ def test_an_operation_is_about_what_its_steps_change_and_all_that_gets_traffic_t
 def test_a_crowded_collection_is_read_in_parts_where_they_hold_all_that_is_kept(
     keys: list[ObjectKey], live: list[tuple[ObjectKey, Json]], parts: list[str]
 ) -> None:
-    found = Scope(keys).asked(PODS, dict(live))[1]
+    found = Scope(keys).select(PODS, dict(live))[1]
     assert [each.labels + each.fields for each in found] == parts
-    assert not Scope(keys).asked(DEPLOYMENTS, dict(live))[1]
+    assert not Scope(keys).select(DEPLOYMENTS, dict(live))[1]

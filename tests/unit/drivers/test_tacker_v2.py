@@ -410,7 +410,7 @@ def test_an_instance_that_has_no_def_files_is_refused(
 
 
 def test_the_live_pods_are_recorded_under_their_names() -> None:
-    after = Records.of_update(outcome_of("web-new", "web-kept")).applied(instance())
+    after = Records.of_update(outcome_of("web-new", "web-kept")).apply_to(instance())
     info = after["instantiatedVnfInfo"]
     assert info["vnfcResourceInfo"] == [
         {
@@ -433,7 +433,7 @@ def test_the_live_pods_are_recorded_under_their_names() -> None:
 
 def test_the_recorded_workloads_get_the_new_images_and_keep_all_else() -> None:
     before = instance()
-    metadata = Records.of_update(outcome_of()).applied(before)["instantiatedVnfInfo"]["metadata"]
+    metadata = Records.of_update(outcome_of()).apply_to(before)["instantiatedVnfInfo"]["metadata"]
     assert metadata["vdu_reses"] == {"VDU1": deployment("web:2")}
     assert metadata["lcm-kubernetes-def-files"] == ["Files/web.yaml", "Files/cm_2.yaml"]
     assert metadata["tenant"] == "cnf"
@@ -444,14 +444,14 @@ def test_a_recorded_workload_of_another_kind_or_name_keeps_its_images() -> None:
     before = instance()
     other = {**deployment("web:1"), "kind": "DaemonSet"}
     before["instantiatedVnfInfo"]["metadata"]["vdu_reses"] = {"VDU2": other}
-    after = Records.of_update(outcome_of()).applied(before)
+    after = Records.of_update(outcome_of()).apply_to(before)
     assert after["instantiatedVnfInfo"]["metadata"]["vdu_reses"] == {"VDU2": other}
 
 
 def test_an_instance_without_recorded_workloads_gets_its_other_records() -> None:
     before = instance()
     del before["instantiatedVnfInfo"]["metadata"]["vdu_reses"]
-    after = Records.of_update(outcome_of("web-new")).applied(before)["instantiatedVnfInfo"]
+    after = Records.of_update(outcome_of("web-new")).apply_to(before)["instantiatedVnfInfo"]
     assert [entry["id"] for entry in after["vnfcResourceInfo"]] == ["web-new"]
     assert "vdu_reses" not in after["metadata"]
 

@@ -122,7 +122,7 @@ def run(
     instance = operation(cluster, cancel=cancel, **more)
     seen = Observed(instance.cluster, informer)
     made = replace(plan(cluster), context=context or {})
-    with instance.begun(Asked(), made, seen) as begun:
+    with instance.begin(Asked(), made, seen) as begun:
         body(begun)
 
 
@@ -174,7 +174,7 @@ def rights(cluster: FakeCluster, *refused: Right) -> None:
     def answer(asked: Sequence[Right]) -> tuple[Right, ...]:
         return tuple(right for right in asked if right in refused)
 
-    cluster.refused = answer  # type: ignore[method-assign]
+    cluster.missing_rights = answer  # type: ignore[method-assign]
 
 
 @pytest.mark.parametrize("resumed", [False, True])
@@ -378,5 +378,5 @@ def test_the_status_names_who_holds_the_instance_and_whether_it_is_still_heard_o
 
 def test_what_packages_describe_is_known_where_any_is_named() -> None:
     one = Manifest(ONE, {}, Source("one.yaml", 1))
-    assert Named({}, (one,)).described() == (one,)
-    assert Named({}, ()).described() is None
+    assert Named({}, (one,)).read_manifests() == (one,)
+    assert Named({}, ()).read_manifests() is None

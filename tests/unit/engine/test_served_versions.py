@@ -25,7 +25,7 @@ class LateCluster(FakeCluster):
 
     answers: list[set[str]]
 
-    def served(self, group: str, kind: str) -> frozenset[str]:
+    def look_up_versions(self, group: str, kind: str) -> frozenset[str]:
         answer = self.answers[0] if len(self.answers) == 1 else self.answers.pop(0)
         return frozenset(f"{group}/{version}" for version in answer)
 

@@ -21,7 +21,7 @@ OURS = ["Blue-Green", "RollingUpdate"]
 
 def test_ours_are_installed_for_both_kinds_of_vim() -> None:
     on_kubernetes = ["Blue-Green", "Canary", "RollingUpdate"]
-    assert upgrade_types.installed() == {"kubernetes": on_kubernetes, "openstack": OURS}
+    assert upgrade_types.installed_types() == {"kubernetes": on_kubernetes, "openstack": OURS}
 
 
 @pytest.mark.parametrize("vim_type", ["kubernetes", "ETSINFV.KUBERNETES.V_1"])

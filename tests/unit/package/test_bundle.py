@@ -52,12 +52,12 @@ def test_the_bundle_has_the_upgrade_types_with_stevedore_alone_beside_it(
     (tmp_path / "stevedore").symlink_to(Path(stevedore.__file__).parent)
     code = (
         f"import sys; sys.path[:0] = [{str(script)!r}, {str(tmp_path)!r}]; "
-        "from container_update.engine.goals.upgrade_types import installed; "
-        "print(sorted(installed()['kubernetes']))"
+        "from container_update.engine.goals.upgrade_types import installed_types; "
+        "print(sorted(installed_types()['kubernetes']))"
     )
     command = [sys.executable, *ALONE, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.stdout == f"{sorted(upgrade_types.installed()['kubernetes'])}\n", done.stderr
+    assert done.stdout == f"{sorted(upgrade_types.installed_types()['kubernetes'])}\n", done.stderr
     assert "Blue-Green" in done.stdout
 
 

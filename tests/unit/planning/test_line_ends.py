@@ -96,7 +96,7 @@ def test_a_file_that_changes_is_read_as_by_whoever_made_the_object(
     new = OLD[kind].replace(changed, f"new {changed}")
     there = live(creator(OLD[kind]))
     for step in planned(plan, OLD[kind], new, there).steps:
-        assert content(step.desired(there)) == content(creator(new))
+        assert content(step.with_change(there)) == content(creator(new))
     assert bool(planned(plan, OLD[kind], new, there).steps) == (new != OLD[kind])
 
 
@@ -108,4 +108,4 @@ def test_an_object_that_somebody_else_changed_is_read_as_the_host_does(
 ) -> None:
     there = live(by_tacker(OLD["configmap"].replace("foo", "edited")))
     (step,) = planned(update, OLD["configmap"], OLD["configmap"], there, options).steps
-    assert content(step.desired(there)) == content(reader(OLD["configmap"]))
+    assert content(step.with_change(there)) == content(reader(OLD["configmap"]))

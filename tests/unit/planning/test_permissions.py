@@ -11,7 +11,7 @@ from container_update.cluster.rights import allows
 from container_update.model.cluster import Right
 from container_update.model.objects import ObjectKey
 from container_update.model.plan import Action, Plan, Step
-from container_update.planning.permissions import needed
+from container_update.planning.permissions import needed_rights
 from container_update.planning.steps import ConfigStep, ManifestStep, RestartStep
 
 DEPLOYMENT = ObjectKey("apps", "Deployment", "ns", "d")
@@ -62,7 +62,7 @@ def words(right: Right, kind: str) -> str:
     return f"{of}{right.verb} {right.name}{below}".strip()
 
 
-BOOKS = set(needed(Plan("ns", None, ())))
+BOOKS = set(needed_rights(Plan("ns", None, ())))
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ BOOKS = set(needed(Plan("ns", None, ())))
 def test_a_step_takes_the_rights_to_do_it_to_see_it_and_to_undo_it(
     step: Step, told: set[str]
 ) -> None:
-    rights = [right for right in needed(Plan("ns", None, (step,))) if right not in BOOKS]
+    rights = [right for right in needed_rights(Plan("ns", None, (step,))) if right not in BOOKS]
     assert {words(right, step.key.kind) for right in rights} == told
     assert {right.namespace for right in rights} == {"ns"}
 

@@ -941,7 +941,7 @@ def test_labels_of_configuration_take_effect_and_restart_nothing() -> None:
     (step,) = plan.steps
     assert [str(reason) for reason in step.reasons] == ["metadata.labels differs (f.yaml:1)"]
     assert isinstance(step, ConfigStep)
-    assert step.desired(live(A1))["metadata"]["labels"] == {"v": "2"}
+    assert step.with_change(live(A1))["metadata"]["labels"] == {"v": "2"}
     assert not plan.ignored
 
 

@@ -102,7 +102,7 @@ def test_what_somebody_changed_is_brought_back() -> None:
     plan = healed(now)
     assert actions(plan) == ALL_PODS | {"Service n/web": Action.SWITCH}
     (step,) = (step for step in object_steps(plan) if step.key.kind == "Service")
-    assert step.desired(step.old)["spec"]["ports"] == [{"port": 80}]
+    assert step.with_change(step.old)["spec"]["ports"] == [{"port": 80}]
     assert step_from_dict(step_to_dict(step)) == step
 
 
@@ -115,10 +115,10 @@ def test_what_was_brought_back_can_be_undone_also_where_an_earlier_heal_left_its
     plan = healed(_changed("Service", stamped))
     (step,) = (step for step in object_steps(plan) if step.key.kind == "Service")
     assert not step.is_applied(step.old)
-    mended = step.desired(step.old)
+    mended = step.with_change(step.old)
     assert step.is_applied(mended)
     assert not step.is_restored(mended)
-    assert step.restored(mended)["spec"] == step.old["spec"]
+    assert step.without_change(mended)["spec"] == step.old["spec"]
 
 
 def test_what_the_server_or_others_added_is_no_difference() -> None:
@@ -147,13 +147,13 @@ def test_the_number_of_pods_stays() -> None:
 
     plan = healed(_changed("Deployment", scaled))
     (step,) = (step for step in object_steps(plan) if step.key.kind == "Deployment")
-    assert step.desired(step.old)["spec"]["replicas"] == 5
+    assert step.with_change(step.old)["spec"]["replicas"] == 5
 
 
 def test_a_heal_that_is_planned_again_finds_its_workloads_healed() -> None:
     now = live()
     (step,) = (step for step in object_steps(healed(now)) if step.key.kind == "Deployment")
-    now[step.key] = step.desired(step.old)
+    now[step.key] = step.with_change(step.old)
     assert actions(healed(now)) == {"Pod n/solo": Action.RECREATE_POD}
     assert actions(healed(now, heal_id="another")) == ALL_PODS
 
@@ -193,8 +193,8 @@ def test_a_workload_gets_its_number_of_pods_and_keeps_what_others_changed() -> N
     (step,) = object_steps(scaled(live(), VDU1=5))
     assert isinstance(step, ScaleStep)
     now = {**step.old, "spec": {**step.old["spec"], "paused": False}}
-    assert step.desired(now)["spec"] == {**now["spec"], "replicas": 5}
-    assert step.restored(step.desired(now)) == now
+    assert step.with_change(now)["spec"] == {**now["spec"], "replicas": 5}
+    assert step.without_change(step.with_change(now)) == now
     assert step.is_untouched(now)
     assert not step.is_untouched({**now, "spec": {**now["spec"], "replicas": 3}})
     assert step_from_dict(step_to_dict(step)) == step

@@ -47,7 +47,7 @@ def resources(instance: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_blue_green_keeps_ids_and_changes_resource_ids() -> None:
-    after = Records("new", LIVE).applied(INSTANCE)
+    after = Records("new", LIVE).apply_to(INSTANCE)
     assert after["vnfdId"] == "new"
     assert [(r["id"], r["computeResource"]["resourceId"]) for r in resources(after)] == [
         ("id-1", "new-1"),
@@ -58,7 +58,7 @@ def test_blue_green_keeps_ids_and_changes_resource_ids() -> None:
 
 
 def test_a_rolling_update_gives_new_ids_and_metadata_to_what_was_replaced() -> None:
-    after = resources(Records("new", LIVE, new_vnfc_ids=True).applied(INSTANCE))
+    after = resources(Records("new", LIVE, new_vnfc_ids=True).apply_to(INSTANCE))
     assert {r["id"] for r in after} & {"id-1", "id-2", "id-3"} == {"id-3"}
     assert len({r["id"] for r in after}) == 3
     assert after[0]["metadata"] == {
@@ -72,16 +72,16 @@ def test_a_rolling_update_gives_new_ids_and_metadata_to_what_was_replaced() -> N
 
 def test_a_rolling_update_renews_a_vnfc_that_restarted_under_its_name() -> None:
     records = Records("new", LIVE, new_vnfc_ids=True, restarted=frozenset({"stays"}))
-    stays = resources(records.applied(INSTANCE))[2]
+    stays = resources(records.apply_to(INSTANCE))[2]
     assert stays["id"] != "id-3"
     assert stays["metadata"]["name"] == stays["computeResource"]["resourceId"] == "stays"
-    kept = resources(replace(records, new_vnfc_ids=False).applied(INSTANCE))[2]
+    kept = resources(replace(records, new_vnfc_ids=False).apply_to(INSTANCE))[2]
     assert (kept["id"], kept["metadata"]) == ("id-3", {"kept": "yes"})
 
 
 def test_there_are_as_many_records_as_live_instances() -> None:
-    fewer = Records("new", (vnfc("new-1"),)).applied(INSTANCE)
-    more = Records("new", (*LIVE, vnfc("new-3"))).applied(INSTANCE)
+    fewer = Records("new", (vnfc("new-1"),)).apply_to(INSTANCE)
+    more = Records("new", (*LIVE, vnfc("new-3"))).apply_to(INSTANCE)
     assert [r["id"] for r in resources(fewer)] == ["id-1"]
     assert len(resources(more)) == 4
     assert resources(more)[3]["computeResource"] == {
@@ -99,7 +99,7 @@ def test_links_storages_and_the_instance_s_own_resource_keep_their_entries_when_
         links=(("web", "svc-b"), ("admin", "svc-c")),
         instance_ref="stack-2",
     )
-    after = records.applied(INSTANCE)
+    after = records.apply_to(INSTANCE)
     info = after["instantiatedVnfInfo"]
     web, admin = info["vnfVirtualLinkResourceInfo"]
     assert (web["id"], web["networkResource"]) == ("vl", {"resourceId": "svc-b"})
@@ -116,17 +116,17 @@ def test_an_update_begins_no_list_that_the_vnfm_does_not_keep() -> None:
     for name in ("vnfVirtualLinkResourceInfo", "virtualStorageResourceInfo"):
         del before["instantiatedVnfInfo"][name]  # type: ignore[attr-defined]
     pods = tuple(replace(pod, storages={"data": "pvc-b"}) for pod in LIVE)
-    after = Records(vnfcs=pods, named_by_pods=True).applied(before)
+    after = Records(vnfcs=pods, named_by_pods=True).apply_to(before)
     assert after["instantiatedVnfInfo"].keys() == {"vnfcResourceInfo", "vnfcInfo"}
     assert all("storageResourceIds" not in entry for entry in resources(after))
 
 
 def test_the_def_files_change_only_where_the_request_names_some() -> None:
-    same, other = Records("new").applied(INSTANCE), Records("new", def_files=("b",))
+    same, other = Records("new").apply_to(INSTANCE), Records("new", def_files=("b",))
     assert same["metadata"] == INSTANCE["metadata"]
-    assert other.applied(INSTANCE)["metadata"] == {"lcm-kubernetes-def-files": ["b"]}
+    assert other.apply_to(INSTANCE)["metadata"] == {"lcm-kubernetes-def-files": ["b"]}
     in_info = {"instantiatedVnfInfo": {"metadata": {"lcm-kubernetes-def-files": ["a"], "x": "y"}}}
-    assert other.applied(in_info)["instantiatedVnfInfo"]["metadata"] == {
+    assert other.apply_to(in_info)["instantiatedVnfInfo"]["metadata"] == {
         "lcm-kubernetes-def-files": ["b"],
         "x": "y",
     }
@@ -134,7 +134,7 @@ def test_the_def_files_change_only_where_the_request_names_some() -> None:
 
 def test_the_instance_that_is_given_stays_as_it_is() -> None:
     before = repr(INSTANCE)
-    Records("new", LIVE, new_vnfc_ids=True, def_files=("b",)).applied(INSTANCE)
+    Records("new", LIVE, new_vnfc_ids=True, def_files=("b",)).apply_to(INSTANCE)
     assert repr(INSTANCE) == before
 
 
@@ -142,7 +142,7 @@ def test_where_pods_name_vnfcs_another_pod_is_another_vnfc_and_one_that_stays_ke
     None
 ):
     records = Records(vnfcs=LIVE, named_by_pods=True, restarted=frozenset({"stays"}))
-    after = records.applied(INSTANCE)
+    after = records.apply_to(INSTANCE)
     assert [r["id"] for r in resources(after)] == ["new-1", "new-2", "id-3"]
     assert [r["metadata"] for r in resources(after)] == [{}, {}, {"kept": "yes"}]
     assert after["vnfdId"] == "old"
@@ -154,7 +154,7 @@ def test_each_vnfc_has_a_vnfc_info_and_one_that_stays_keeps_what_else_was_said_o
         {"id": "VDU2-id-3", "vnfcResourceInfoId": "id-3", "vnfcConfigurableProperties": {"a": "b"}},
         {"id": "VDU1-gone", "vnfcResourceInfoId": "gone"},
     ]
-    after = Records("new", LIVE).applied(before)["instantiatedVnfInfo"]["vnfcInfo"]
+    after = Records("new", LIVE).apply_to(before)["instantiatedVnfInfo"]["vnfcInfo"]
     assert [entry["id"] for entry in after] == ["VDU1-id-1", "VDU1-id-2", "VDU2-id-3"]
     assert [entry.get("vnfcConfigurableProperties") for entry in after] == [None, None, {"a": "b"}]
     assert {entry["vnfcState"] for entry in after} == {"STARTED"}
@@ -163,9 +163,9 @@ def test_each_vnfc_has_a_vnfc_info_and_one_that_stays_keeps_what_else_was_said_o
 def test_recorded_workloads_are_those_of_the_new_package_where_any_were_recorded() -> None:
     records = Records("new", workloads={"VDU1": {"kind": "Deployment"}})
     before = {"instantiatedVnfInfo": {"metadata": {"vdu_reses": {"VDU9": {}}, "x": "y"}}}
-    after = records.applied(before)["instantiatedVnfInfo"]["metadata"]
+    after = records.apply_to(before)["instantiatedVnfInfo"]["metadata"]
     assert after == {"vdu_reses": {"VDU1": {"kind": "Deployment"}}, "x": "y"}
-    assert "metadata" not in records.applied(INSTANCE)["instantiatedVnfInfo"]
+    assert "metadata" not in records.apply_to(INSTANCE)["instantiatedVnfInfo"]
 
 
 def test_a_recorded_workload_has_the_name_that_it_has_in_the_cluster() -> None:

@@ -12,8 +12,8 @@ from container_update.workloads.claim_retention import (
     deletes_claims,
     is_owned,
     keeping_claims,
-    released,
     with_policy_of,
+    without_owner,
 )
 
 
@@ -54,7 +54,7 @@ def test_the_other_half_of_the_policy_stays_and_all_of_it_comes_back() -> None:
 
 def test_a_claim_is_released_of_one_owner_alone() -> None:
     claim: Json = {"metadata": {"name": "d", "ownerReferences": [{"uid": "a"}, {"uid": "b"}]}}
-    left = released(claim, "a")
+    left = without_owner(claim, "a")
     assert is_owned(claim, "a")
     assert left["metadata"]["ownerReferences"] == [{"uid": "b"}]
-    assert released(left, "a") is left
+    assert without_owner(left, "a") is left

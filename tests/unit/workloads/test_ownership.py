@@ -225,7 +225,7 @@ def test_a_pod_that_came_late_from_the_template_before_is_no_new_one() -> None:
     deployment = templated("Deployment", "w", "app:2")
     sets = [templated("ReplicaSet", f"w-{n}", f"app:{n}", deployment) for n in (1, 2)]
     pods = [templated("Pod", f"p{n}", "", sets[n - 1]) for n in (1, 2)]
-    assert ownership.outdated(deployment, pods, sets) == {"p1"}
+    assert ownership.outdated_pods(deployment, pods, sets) == {"p1"}
     assert ownership.up_to_date(deployment, pods, sets) == {"p2"}
-    assert ownership.outdated(deployment, pods, ()) == frozenset()
-    assert ownership.outdated(templated("StatefulSet", "w", ""), pods, sets) == frozenset()
+    assert ownership.outdated_pods(deployment, pods, ()) == frozenset()
+    assert ownership.outdated_pods(templated("StatefulSet", "w", ""), pods, sets) == frozenset()

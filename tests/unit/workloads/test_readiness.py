@@ -25,7 +25,7 @@ from container_update.workloads.pod_status import (
     problem,
     pull_text,
 )
-from container_update.workloads.readiness import Baseline, Counts, RolloutState, abandoned
+from container_update.workloads.readiness import Baseline, Counts, RolloutState, abandoned_pods
 from tests.unit.build import container, pod
 
 DONE, PROGRESSING = RolloutState.DONE, RolloutState.PROGRESSING
@@ -643,7 +643,7 @@ def test_a_pod_that_was_being_deleted_before_is_not_counted(
 
 
 def test_a_pod_that_was_there_before_and_is_deleted_since_is_counted() -> None:
-    assert abandoned([DYING, LOST, N1], before={"lost"}) == {"dying"}
+    assert abandoned_pods([DYING, LOST, N1], before={"lost"}) == {"dying"}
 
 
 @pytest.mark.parametrize(
@@ -955,7 +955,7 @@ def test_an_init_containers_trouble_comes_first() -> None:
 
 
 def restarted(before: Json, after: Json, *containers: str) -> Verdict:
-    found = pod_kind.restarted(after, Baseline.of([before], containers))
+    found = pod_kind.judge_restart(after, Baseline.of([before], containers))
     return found.state, found.message
 
 
@@ -1119,7 +1119,7 @@ RECREATED: dict[str, tuple[Json | None, Verdict]] = {
 
 @pytest.mark.parametrize(("live", "expected"), RECREATED.values(), ids=RECREATED.keys())
 def test_a_pod_is_created_again_when(live: Json | None, expected: Verdict) -> None:
-    found = pod_kind.recreated(live, baseline("old"))
+    found = pod_kind.judge_new_pod(live, baseline("old"))
     assert (found.state, found.message) == expected
 
 

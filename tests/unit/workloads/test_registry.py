@@ -59,7 +59,7 @@ def test_a_plugin_adds_a_kind_while_it_is_installed(tmp_path: Path) -> None:
     assert not registry.is_workload(KEY)
     with plugins.installed(folder):
         kind = registry.known_kind(KEY)
-        assert kind.followed("ns") == {
+        assert kind.watched_collections("ns") == {
             Collection("example.org", "Other", "ns"),
             Collection("apps", "ReplicaSet", "ns"),
             Collection("", "Pod", "ns"),

@@ -19,7 +19,7 @@ from sqlalchemy import select
 from container_update.cluster.informer import Informer
 from container_update.cluster.scope import Scope
 from container_update.drivers.vim import connect_to
-from container_update.engine.diagnosis import hidden_words, shown
+from container_update.engine.diagnosis import hidden_words, redact
 from container_update.engine.read_packages import described_by
 from container_update.model.cluster import ReadOnlyCluster
 from container_update.model.objects import Collection, Json, ObjectKey, instance_of
@@ -178,7 +178,9 @@ def _workloads(
     namespace = live.record.namespace
     collections = {Collection(*kind, namespace) for kind in kinds}
     for group, kind in kinds:
-        collections |= known_kind(ObjectKey(group, kind, namespace, "")).followed(namespace)
+        collections |= known_kind(ObjectKey(group, kind, namespace, "")).watched_collections(
+            namespace
+        )
     if collections:
         collections.add(pods_in(namespace))
     with Informer(cluster, Scope(instance_id=live.id)) as informer:
@@ -310,7 +312,7 @@ def _details(live: LiveInstance, cluster: ReadOnlyCluster, name: str) -> Json:
     return {
         "events": [
             {"time": event_time(event), "isWarning": event.get("type") == "Warning", "text": text}
-            for event, text in zip(newest, shown(map(event_text, newest), hidden), strict=True)
+            for event, text in zip(newest, redact(map(event_text, newest), hidden), strict=True)
         ],
         "logs": list(_logs(key, pod, cluster, hidden)),
     }
@@ -323,4 +325,4 @@ def _logs(
     for status in filter(pod_status.was_started, pod_status.container_statuses(pod)):
         previous = "waiting" in status.get("state", {}) and bool(status.get("lastState"))
         text = cluster.log(key, status["name"], previous=previous, lines=_LINES, limit=_BYTES)
-        yield {"container": status["name"], "lines": list(shown(text.splitlines(), hidden))}
+        yield {"container": status["name"], "lines": list(redact(text.splitlines(), hidden))}

@@ -129,4 +129,4 @@ def test_a_check_says_in_values_what_is_in_order_or_what_is_wrong() -> None:
 def test_what_a_kubelet_says_of_a_pull_is_final_or_may_pass(
     reason: str, message: str, told: str
 ) -> None:
-    assert image_check.judged(reason, [message]) == told
+    assert image_check.lasting_cause(reason, [message]) == told

@@ -177,7 +177,7 @@ def test_a_value_that_the_server_would_refuse_is_named_without_showing_it(
     body: Json, field: str, expected: str
 ) -> None:
     with pytest.raises(PackageError) as caught:
-        diff.stated(manifest(body, "f.yaml", 9))
+        diff.stated_content(manifest(body, "f.yaml", 9))
     message = str(caught.value)
     assert message.startswith(f"f.yaml:9: {body['kind']} ns/{body['metadata']['name']}: {field}: ")
     assert expected in message

@@ -297,5 +297,5 @@ def test_only_what_no_listed_and_no_kept_file_has_makes_the_other_files_be_read(
         read({"l": [CM]}),
         read({"f": [SECRET]}),
     )
-    assert {str(key) for key in matching.unmatched(old, listed, kept)} == {"Deployment ns/d"}
-    assert matching.unmatched(old, read({"l": [CM, DEPLOYMENT]}), kept) == frozenset()
+    assert {str(key) for key in matching.unmatched_keys(old, listed, kept)} == {"Deployment ns/d"}
+    assert matching.unmatched_keys(old, read({"l": [CM, DEPLOYMENT]}), kept) == frozenset()

@@ -95,12 +95,12 @@ def test_configuration_gets_the_manifests_keys_and_keeps_those_of_others(
     before = live(found)
     original = copy.deepcopy(before)
     step = config_step(new, before, "gone")
-    after = step.desired(before)
+    after = step.with_change(before)
     rest = {"apiVersion": "v1", "kind": new["kind"], "metadata": before["metadata"]}
     assert after == {**rest, **content}
     assert before == original
     assert step.is_applied(after)
-    assert step.restored(after) == before
+    assert step.without_change(after) == before
 
 
 def test_what_others_fill_in_meanwhile_stays_and_is_no_change_of_what_is_written() -> None:
@@ -108,16 +108,16 @@ def test_what_others_fill_in_meanwhile_stays_and_is_no_change_of_what_is_written
     step = config_step(config_map(data={"a": "2"}), before, "gone")
     meanwhile = live(config_map(data={"a": "1", "gone": "1", "theirs": "2", "ca": "3"}))
     assert step.is_untouched(meanwhile)
-    written = step.desired(meanwhile)
+    written = step.with_change(meanwhile)
     assert written["data"] == {"a": "2", "theirs": "2", "ca": "3"}
     assert step.is_own(written)
-    assert step.restored(written)["data"] == meanwhile["data"]
+    assert step.without_change(written)["data"] == meanwhile["data"]
 
 
 def test_what_is_written_shares_nothing_with_the_manifest() -> None:
     new = config_map(data={"a": "2"})
     before = live(config_map())
-    config_step(new, before).desired(before)["data"]["a"] = "changed"
+    config_step(new, before).with_change(before)["data"]["a"] = "changed"
     assert new["data"] == {"a": "2"}
 
 
@@ -126,7 +126,7 @@ def test_live_labels_and_annotations_stay_and_the_manifests_are_laid_over_them()
         config_map(), labels={"tacker_vnf_instance_id": "i", "v": "1"}, annotations={"by": "them"}
     )
     new = config_map(data={"a": "2"}, metadata={"labels": {"v": "2"}, "annotations": {"our": "s"}})
-    metadata = config_step(new, before).desired(before)["metadata"]
+    metadata = config_step(new, before).with_change(before)["metadata"]
     assert metadata["labels"] == {"tacker_vnf_instance_id": "i", "v": "2"}
     assert metadata["annotations"] == {"by": "them", "our": "s"}
     assert metadata["resourceVersion"] == before["metadata"]["resourceVersion"]
@@ -137,17 +137,17 @@ def test_a_label_that_is_null_is_an_empty_one() -> None:
     step = config_step(config_map(metadata={"labels": {"a": None}}), before)
     assert step.is_applied(before)
     changed = config_step(config_map(metadata={"labels": {"b": None}}), before)
-    assert changed.desired(before)["metadata"]["labels"] == {"a": "", "b": ""}
+    assert changed.with_change(before)["metadata"]["labels"] == {"a": "", "b": ""}
 
 
 def test_what_others_wrote_meanwhile_stays() -> None:
     before = live(config_map(data={"a": "1"}))
     now = live(config_map(data={"a": "1"}), version="8", labels={"new": "label"})
-    after = config_step(config_map(data={"a": "2"}), before).desired(now)
+    after = config_step(config_map(data={"a": "2"}), before).with_change(now)
     assert after["metadata"] == now["metadata"]
     scaled = deployment(version="9")
     scaled["spec"]["replicas"] = 5
-    after = workload_step(deployment(), {"c": "app:2"}).desired(scaled)
+    after = workload_step(deployment(), {"c": "app:2"}).with_change(scaled)
     assert after["spec"]["replicas"] == 5
     assert after["metadata"]["resourceVersion"] == "9"
 
@@ -163,11 +163,11 @@ def test_configuration_is_put_back_with_the_labels_that_were_laid_over() -> None
         metadata={"labels": {"v": "2", "w": "2"}, "annotations": {"ours": "2"}},
     )  # fmt: skip
     step = config_step(new, before)
-    written = live(step.desired(before), uid=before["metadata"]["uid"], version="8")
+    written = live(step.with_change(before), uid=before["metadata"]["uid"], version="8")
     written["metadata"]["labels"]["others"] = "3"
     assert step.is_applied(written)
     assert not step.is_restored(written)
-    after = step.restored(written)
+    after = step.without_change(written)
     assert after["data"] == before["data"]
     assert "stringData" not in after
     assert after["metadata"]["labels"] == {**before["metadata"]["labels"], "others": "3"}
@@ -180,7 +180,7 @@ def test_putting_back_takes_away_the_first_label_that_there_was() -> None:
     before = live(config_map(data={"a": "1"}))
     new = config_map(data={"a": "2"}, metadata={"labels": {"v": "2"}, "annotations": {"w": "2"}})
     step = config_step(new, before)
-    after = step.restored(step.desired(before))
+    after = step.without_change(step.with_change(before))
     assert not after["metadata"].get("labels")
     assert not after["metadata"].get("annotations")
 
@@ -191,16 +191,16 @@ def test_putting_back_takes_away_the_first_label_that_there_was() -> None:
 @pytest.mark.parametrize("kind", ["Deployment", "Pod", "CronJob"])
 def test_a_workload_gets_its_new_images_and_a_digest_only_where_the_step_has_one(kind: str) -> None:
     before = live(make(kind, SPEC))
-    images = workload_step(before, {"i": "init:2"}).desired(before)
+    images = workload_step(before, {"i": "init:2"}).with_change(before)
     assert pod_template.config_digest(images) is None
     assert images == pod_template.with_images(before, {"i": "init:2"})
-    both = workload_step(before, {"i": "init:2"}, "d").desired(before)
+    both = workload_step(before, {"i": "init:2"}, "d").with_change(before)
     assert both == pod_template.with_digest(images, "d")
 
 
 def test_a_digest_from_before_stays_where_only_images_change() -> None:
     before = pod_template.with_digest(deployment(), "old")
-    after = workload_step(before, {"c": "app:2"}).desired(before)
+    after = workload_step(before, {"c": "app:2"}).with_change(before)
     assert pod_template.config_digest(after) == "old"
 
 
@@ -208,28 +208,28 @@ def test_a_digest_from_before_stays_where_only_images_change() -> None:
 def test_a_workload_is_put_back_to_its_images_and_its_digest(old_digest: str | None) -> None:
     before = pod_template.with_digest(deployment(), old_digest)
     step = workload_step(before, {"c": "app:2"}, "new")
-    now = step.desired(before)
+    now = step.with_change(before)
     now["spec"]["replicas"] = 7
-    after = step.restored(now)
+    after = step.without_change(now)
     assert after["spec"].pop("replicas") == 7
     expected = copy.deepcopy(before)
     expected["spec"].pop("replicas")
     after["spec"]["template"]["metadata"].pop("annotations", None)
     expected["spec"]["template"]["metadata"].pop("annotations", None)
     assert after == expected
-    assert pod_template.config_digest(step.restored(now)) == old_digest
+    assert pod_template.config_digest(step.without_change(now)) == old_digest
 
 
 def test_a_digest_of_somebody_else_stays_where_only_images_are_put_back() -> None:
     step = workload_step(deployment(), {"c": "app:2"})
-    now = pod_template.with_digest(step.desired(deployment()), "later")
-    assert pod_template.config_digest(step.restored(now)) == "later"
+    now = pod_template.with_digest(step.with_change(deployment()), "later")
+    assert pod_template.config_digest(step.without_change(now)) == "later"
 
 
 def test_images_that_the_step_does_not_change_are_not_put_back() -> None:
     step = workload_step(deployment(), {"c": "app:2", "gone": "x"})
     now = pod_template.with_images(deployment(), {"c": "app:2", "i": "init:9"})
-    assert step.restored(now) == pod_template.with_images(deployment(), {"i": "init:9"})
+    assert step.without_change(now) == pod_template.with_images(deployment(), {"i": "init:9"})
 
 
 # --- where a step is ----------------------------------------------------------------------------
@@ -352,9 +352,9 @@ def test_configuration_that_takes_effect_as_a_whole_is_judged_with_its_labels(
 
 
 def test_labels_that_only_the_old_manifest_had_go_and_come_back() -> None:
-    after = WHOLE.desired(LABELLED)
+    after = WHOLE.with_change(LABELLED)
     assert after["metadata"]["labels"] == {"v": "2"}
-    again = WHOLE.restored(after)
+    again = WHOLE.without_change(after)
     assert again["metadata"]["labels"] == {"v": "1", "old": "1"}
     assert not again["metadata"].get("annotations")
 

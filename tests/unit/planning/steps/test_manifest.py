@@ -13,7 +13,7 @@ from container_update.model.objects import Json, Manifest, ObjectKey, Source
 from container_update.model.plan import Action
 from container_update.planning.steps import ManifestStep
 from container_update.planning.steps.manifest import manifest_digest, with_recorded_digest
-from container_update.planning.steps.metadata import dropped
+from container_update.planning.steps.metadata import dropped_metadata
 from container_update.workloads.pod_template import DIGEST_ANNOTATION
 
 TEMPLATE = {
@@ -69,7 +69,7 @@ SERVICE: Json = {
 def only_in_old(old: Json, new: Json) -> Any:
     """The labels and annotations that only the old manifest has."""
     key, source = ObjectKey.of(new), Source("m.yaml", 1)
-    return dropped(Manifest(key, old, source), Manifest(key, new, source))
+    return dropped_metadata(Manifest(key, old, source), Manifest(key, new, source))
 
 
 def step(manifest: Json = MANIFEST, live: Json = LIVE, **more: Any) -> ManifestStep:
@@ -90,7 +90,7 @@ def service(**spec: Any) -> Json:
 
 
 def test_everything_is_the_manifest_s_but_what_the_cluster_owns() -> None:
-    wanted = step().desired(LIVE)
+    wanted = step().with_change(LIVE)
     assert wanted["spec"]["replicas"] == 7
     assert wanted["spec"]["template"]["spec"] == MANIFEST["spec"]["template"]["spec"]
     assert "progressDeadlineSeconds" not in wanted["spec"]
@@ -100,14 +100,14 @@ def test_everything_is_the_manifest_s_but_what_the_cluster_owns() -> None:
 
 def test_labels_are_laid_over_and_those_of_the_old_manifest_alone_go() -> None:
     old = {**MANIFEST, "metadata": {"name": "w", "labels": {"old": "x"}}}
-    wanted = step(dropped=only_in_old(old, MANIFEST)).desired(LIVE)
+    wanted = step(dropped=only_in_old(old, MANIFEST)).with_change(LIVE)
     assert wanted["metadata"]["labels"] == {"tacker_vnf_instance_id": "i", "new": "y"}
 
 
 def test_annotations_of_others_on_the_pod_template_stay_so_that_nothing_restarts_for_them() -> None:
-    wanted = step().desired(LIVE)
+    wanted = step().with_change(LIVE)
     assert wanted["spec"]["template"]["metadata"]["annotations"] == {"theirs": "kept"}
-    with_digest = step(digest="d").desired(LIVE)
+    with_digest = step(digest="d").with_change(LIVE)
     annotations = with_digest["spec"]["template"]["metadata"]["annotations"]
     assert annotations == {"theirs": "kept", DIGEST_ANNOTATION: "d"}
 
@@ -115,11 +115,11 @@ def test_annotations_of_others_on_the_pod_template_stay_so_that_nothing_restarts
 def test_there_and_back_is_where_it_was() -> None:
     old = {**MANIFEST, "metadata": {"name": "w", "labels": {"old": "x"}}}
     there = step(dropped=only_in_old(old, MANIFEST), digest="d")
-    written = there.desired(LIVE)
+    written = there.with_change(LIVE)
     assert there.is_applied(written)
     assert there.is_own(written)
-    assert there.desired(written) is written
-    back = there.restored(written)
+    assert there.with_change(written) is written
+    back = there.without_change(written)
     assert there.is_restored(back)
     assert back == LIVE
 
@@ -129,9 +129,9 @@ def test_what_a_log_shows_of_a_step_has_no_content() -> None:
 
 
 def test_replicas_that_changed_meanwhile_stay_on_the_way_back() -> None:
-    written = step().desired(LIVE)
+    written = step().with_change(LIVE)
     written["spec"]["replicas"] = 3
-    assert step().restored(written)["spec"]["replicas"] == 3
+    assert step().without_change(written)["spec"]["replicas"] == 3
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_it_is_untouched_while_every_field_is_as_it_was_or_is_to_be(
 def test_a_service_keeps_the_addresses_and_ports_that_the_cluster_chose(
     manifest: Json, kept: dict[str, Any]
 ) -> None:
-    spec = step(manifest, SERVICE).desired(SERVICE)["spec"]
+    spec = step(manifest, SERVICE).with_change(SERVICE)["spec"]
     found = {name: spec.get(name) for name in ("clusterIP", "ipFamilies")}
     assert {**found, "nodePort": spec["ports"][0].get("nodePort")} == kept
     assert spec["selector"] == {"app": "new"}
@@ -195,9 +195,9 @@ def test_the_class_that_admission_chose_stays_where_the_manifest_names_none(
     """It chooses one for a new object alone, and not again when that is replaced."""
     manifest = {"kind": kind, "metadata": {"name": "x"}, "spec": {}}
     live = {"kind": kind, "metadata": {"name": "x", "uid": "1"}, "spec": {field: "default"}}
-    assert step(manifest, live).desired(live)["spec"] == {field: "default"}
+    assert step(manifest, live).with_change(live)["spec"] == {field: "default"}
     named = {**manifest, "spec": {field: "other"}}
-    assert step(named, live).desired(live)["spec"] == {field: "other"}
+    assert step(named, live).with_change(live)["spec"] == {field: "other"}
 
 
 def test_a_service_that_a_script_switched_is_there_to_be_taken_back() -> None:
@@ -207,7 +207,7 @@ def test_a_service_that_a_script_switched_is_there_to_be_taken_back() -> None:
     assert there.is_untouched(switched)
     assert there.is_own(switched)
     assert not there.is_restored(switched)
-    assert there.restored(switched)["spec"] == SERVICE["spec"]
+    assert there.without_change(switched)["spec"] == SERVICE["spec"]
 
 
 def test_the_way_back_leaves_what_another_client_has_changed_and_the_step_has_not() -> None:
@@ -220,10 +220,10 @@ def test_the_way_back_leaves_what_another_client_has_changed_and_the_step_has_no
     before = copy.deepcopy(SERVICE)
     before["metadata"]["labels"] = {"team": "a", "release": "1"}
     there = step(manifest, before)
-    live = copy.deepcopy(there.desired(before))
+    live = copy.deepcopy(there.with_change(before))
     live["spec"]["ports"][0]["targetPort"] = 8080
     live["metadata"]["labels"]["team"] = "theirs"
-    back = there.restored(live)
+    back = there.without_change(live)
     assert back["spec"]["selector"] == {"app": "old"}
     assert back["spec"]["ports"][0]["targetPort"] == 8080
     assert back["metadata"]["labels"] == {"team": "theirs", "release": "1"}
@@ -237,7 +237,7 @@ def test_a_pod_tells_by_its_configuration_digest_whether_the_step_started_it() -
 
 
 def test_an_image_that_somebody_changed_since_is_not_as_applied() -> None:
-    written = step().desired(LIVE)
+    written = step().with_change(LIVE)
     written["spec"]["template"]["spec"]["containers"][0]["image"] = "a:3"
     assert not step().is_applied(written)
     assert step().is_own(written)
@@ -250,6 +250,6 @@ def test_two_manifests_have_two_digests_and_the_order_of_fields_has_none() -> No
 
 
 def test_a_step_of_another_manifest_is_not_applied() -> None:
-    written = step().desired(LIVE)
+    written = step().with_change(LIVE)
     other = replace(step(), content=with_recorded_digest(MANIFEST, "another"))
     assert not other.is_applied(written)

@@ -8,7 +8,7 @@ import pytest
 from container_update.model.objects import Json, Manifest, ObjectKey, Source
 from container_update.planning.steps.manifest import (
     manifest_digest,
-    unexplained,
+    unexplained_workloads,
     with_recorded_digest,
 )
 from container_update.workloads.pod_template import images
@@ -30,7 +30,7 @@ def manifest(content: Json) -> Manifest:
 def asked(old: Json | None, new: Json, live: Json | None) -> list[dict[str, str]]:
     there = {} if live is None else {KEY: live}
     pair = (None if old is None else manifest(old), manifest(new))
-    return [images(desired) for desired in unexplained([pair], there)]
+    return [images(desired) for desired in unexplained_workloads([pair], there)]
 
 
 OLD, NEW = body(a="app:1"), body(a="app:2")
@@ -71,4 +71,7 @@ def test_of_what_was_made_from_the_new_manifest_every_image_is_to_be_its() -> No
 
 def test_a_configmap_has_no_images() -> None:
     config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
-    assert list(unexplained([(None, manifest(config))], {ObjectKey.of(config): config})) == []
+    assert (
+        list(unexplained_workloads([(None, manifest(config))], {ObjectKey.of(config): config}))
+        == []
+    )
