@@ -27,6 +27,7 @@ from container_update import (
     UpdateInterruptedError,
     UpdateRequest,
     connect,
+    history,
     install,
     resume,
     rollback,
@@ -693,6 +694,25 @@ def test_the_newest_revision_has_to_be_signed(site: Cnf, host: KubernetesCluster
         undo(host, site.options, **site.where)
     update(replace(site.request(OTHERS)), host, site.options)  # which names both packages
     assert undo(host, site.options, **site.where) is not None, "the older one is left out"
+
+
+def test_a_revision_that_is_put_back_after_the_uninstallation_is_older_than_the_next_installation(
+    site: Cnf, host: KubernetesCluster
+) -> None:
+    """A signature has no time; what the instance runs from now is not what it ran from then."""
+    texts = ("old", "new")
+    old, new = (site.package({"own.yaml": config_map("own", setting=text)}) for text in texts)
+    install(old, host, site.options, **second(site))
+    update(UpdateRequest(old=old, new=new, **second(site)), host, site.options)
+    copy = site.get("Secret", f"{name_of('second')}.v2")
+    for lives in (1, 2):
+        terminate(new, host, options=site.options, **second(site))
+        install(new, host, site.options, **second(site))
+        newest, *_ = history(host, site.options, **second(site))
+        assert newest.number == 2 + 2 * lives
+    site.admin.create(again(copy))
+    assert undo(host, site.options, **second(site)) is None
+    assert site.get("ConfigMap", "own")["data"] == {"setting": "new"}
 
 
 class Operator:
