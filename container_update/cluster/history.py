@@ -94,7 +94,7 @@ class History:
 
         :raises UnbelievedError: the newest is not: an older one must not stand for it.
         """
-        for position, body in enumerate(self.bodies()):
+        for position, body in enumerate(self._own(self.every())):
             if self._is_believed(body):
                 yield body
             elif position == 0:
@@ -127,17 +127,14 @@ class History:
         except ValueError as error:
             raise _unreadable(self._key(revision.number), str(error)) from error
 
-    def bodies(self) -> Sequence[Json]:
-        """Return the Secrets of this instance, the newest revision first."""
-        return self._own(self._of_type())
-
-    def _of_type(self) -> Sequence[Json]:
+    def every(self) -> Sequence[Json]:
         """Return all Secrets of this type in the namespace, of other instances too."""
         every = Collection("", "Secret", self.namespace, fields=f"type={SECRET_TYPE}")
         return self.cluster.list(every).items
 
-    def _own(self, bodies: Sequence[Json]) -> Sequence[Json]:
-        return sorted(filter(self._number, bodies), key=self._number, reverse=True)
+    def _own(self, every: Sequence[Json]) -> Sequence[Json]:
+        """Return the Secrets of this instance, the newest revision first."""
+        return sorted(filter(self._number, every), key=self._number, reverse=True)
 
     def _number(self, body: Json) -> int:
         """Return the number in the name of a Secret; 0 where it is of another instance."""
@@ -167,13 +164,13 @@ class HistoryWriter(History):
         undone by another run after its own had kept it as carried out.
 
         :param limit: how many are kept; 0: none is written.
-        :param before: returns the :meth:`bodies` since which only this operation may write here.
+        :param before: returns what :meth:`every` did; only this operation may write here since.
         :returns: None where it is not kept.
         """
         if limit <= 0:
             return None
         try:
-            return self._keep(revision, limit, before or self.bodies)
+            return self._keep(revision, limit, before or self.every)
         except (ClusterError, LeaseLostError) as error:
             # an installation had created the namespace, and has taken it back
             is_ending = isinstance(error, ClusterError) and "NamespaceTerminating" in error.causes
@@ -190,11 +187,11 @@ class HistoryWriter(History):
         :raises ClusterError: not all could be deleted, another try may help.
         """
         try:
-            others = self._of_type()
+            others = self.every()
             bodies = self._own(others)
             if ended is not None:
-                number = self._number(bodies[0]) + 1 if bodies else 1
-                earlier = filter(None, map(_decode_if_valid, filter(self._is_believed, bodies)))
+                number = self._next_number(others)
+                earlier = filter(None, map(_decoded, filter(self._is_believed, bodies)))
                 revisions = (replace(ended, number=number), *earlier)
                 uninstalled.keep(revisions, others, self.cluster, self.namespace, self.instance_id)
             for body in bodies:
@@ -214,13 +211,13 @@ class HistoryWriter(History):
         self, revision: Revision, limit: int, before: Callable[[], Sequence[Json]]
     ) -> Revision:
         for attempt in range(1, _ATTEMPTS + 1):
-            bodies = before() if attempt == 1 else self.bodies()
+            every = before() if attempt == 1 else self.every()
+            bodies = self._own(every)
             for body in bodies[:1]:
                 labels = body["metadata"].get("labels") or {}
                 if labels.get(_OPERATION) == revision.operation:  # written before, and gone on with
                     return self._keep_instead(body, revision)
-            number = self._number(bodies[0]) + 1 if bodies else 1
-            kept, encoded = self._encode(replace(revision, number=number))
+            kept, encoded = self._encode(replace(revision, number=self._next_number(every)))
             try:
                 head = self.cluster.create(self._head(kept, encoded))
                 break
@@ -231,6 +228,15 @@ class HistoryWriter(History):
         for body in _superfluous(bodies, limit - 1, keeping.MAX_PARTS - encoded.size, kept.result):
             self._delete(body)
         return kept
+
+    def _next_number(self, every: Sequence[Json]) -> int:
+        """Return the number of the next revision.
+
+        A signature has no time: revisions of an earlier instance of this id that are put back are
+        to be older than any of this one.
+        """
+        last = max(map(self._number, every), default=0)
+        return (last or uninstalled.last_number(every, self.cluster, self.instance_id)) + 1
 
     def _keep_instead(self, body: Json, revision: Revision) -> Revision:
         kept, encoded = self._encode(replace(revision, number=self._number(body)))

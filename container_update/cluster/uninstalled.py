@@ -43,7 +43,7 @@ def keep(
     :param revisions: the newest first, which is the uninstallation.
     :param others: the Secrets of the type of the history in the namespace.
     """
-    key = ObjectKey("", "Secret", namespace, f"{name_of(instance_id)}{_SUFFIX}")
+    key = ObjectKey("", "Secret", namespace, _name(instance_id))
     texts = (
         codec.encode(_summary(each), namespace).head["operation"]
         for each in revisions[:_OPERATIONS]
@@ -95,7 +95,21 @@ def read(
     return tuple(found)
 
 
-def _trusted_revisions(body: Json, cluster: ReadOnlyCluster) -> tuple[Revision, ...]:
+def last_number(every: Iterable[Json], cluster: ReadOnlyCluster, instance_id: str | None) -> int:
+    """Return the number of the uninstallation of an earlier instance of this id; 0: not known.
+
+    :param every: the Secrets of the type of the history in the namespace.
+    """
+    found = (body for body in every if body["metadata"]["name"] == _name(instance_id))
+    revisions = (each for body in found for each in _believed(body, cluster))
+    return max((each.number for each in revisions), default=0)
+
+
+def _name(instance_id: str | None) -> str:
+    return f"{name_of(instance_id)}{_SUFFIX}"
+
+
+def _believed(body: Json, cluster: ReadOnlyCluster) -> tuple[Revision, ...]:
     key = cluster.journal_key
     if key and not keeping.is_signed(body, key):
         what = "what is kept of an instance that is gone"

@@ -154,7 +154,7 @@ class JournalledRun:
     def until_ended(self) -> Iterator[None]:
         """Remove the journal when the block is finished or completely undone, and only then."""
         if self.record.origin.kind and self.execution.options.history > 0:
-            self._kept_before = context_threads.in_background(self._history.bodies)
+            self._kept_before = context_threads.in_background(self._history.every)
         try:
             yield
             if not self.is_over:

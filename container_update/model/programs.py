@@ -11,13 +11,15 @@ from __future__ import annotations
 import math
 import os
 import resource
+import selectors
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from subprocess import DEVNULL, PIPE, STDOUT, Popen, SubprocessError, TimeoutExpired
-from tempfile import TemporaryDirectory
-from typing import Any
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import IO, Any
 
 __all__ = [
     "DEVNULL",
@@ -27,6 +29,8 @@ __all__ = [
     "Program",
     "SubprocessError",
     "TimeoutExpired",
+    "TooMuchError",
+    "read_output",
     "run",
     "start",
 ]
@@ -59,6 +63,7 @@ class Program:
         return {**kept, **(dict.fromkeys(_HOMES, folder) if folder else {}), **self.sets}
 
 
+_MOST_PRINTED = 2**28
 _NO_CLUSTER = {"KUBECONFIG": os.devnull}
 _MEMORY = 2**30
 """For what renders a template of others: it can ask for any length."""
@@ -87,6 +92,10 @@ PROGRAMS = (
 )
 
 
+class TooMuchError(SubprocessError, ValueError):
+    """A program has printed more than it may."""
+
+
 def run(  # noqa: PLR0913
     program: Program,
     path: str,
@@ -95,6 +104,7 @@ def run(  # noqa: PLR0913
     *,
     content: bytes = b"",
     seconds: float,
+    most: int = _MOST_PRINTED,
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a program to its end.
 
@@ -102,15 +112,20 @@ def run(  # noqa: PLR0913
     :param options: no word of these is written by others, but as the value in ``--option=value``.
     :param operands: what others may have written.
     :param content: its standard input.
+    :param most: bytes that it may print, and say about errors.
     :raises OSError: it cannot be started.
     :raises TimeoutExpired: it did not end in time, and was killed.
+    :raises TooMuchError: it prints more, and was killed.
     """
     command = [path, *options, *(("--", *operands) if operands else ())]
-    with TemporaryDirectory(prefix="container-update-") as folder:
+    end = time.monotonic() + seconds
+    with TemporaryDirectory(prefix="container-update-") as folder, TemporaryFile() as given:
+        given.write(content)
+        given.seek(0)
         its_folder = folder if program.has_folder else None
         with Popen(  # noqa: S603, without a shell
             command,
-            stdin=PIPE,
+            stdin=given,
             stdout=PIPE,
             stderr=PIPE,
             cwd=its_folder,
@@ -118,11 +133,43 @@ def run(  # noqa: PLR0913
         ) as process:
             try:
                 _limit(process.pid, program.memory, seconds)
-                output, errors = process.communicate(content, seconds)
+                output, errors = read_output((process.stdout, process.stderr), end, most)
+                process.wait(max(0.0, end - time.monotonic()))
+            except TimeoutError:
+                process.kill()
+                raise TimeoutExpired(command, seconds) from None
             except BaseException:
                 process.kill()
                 raise
     return subprocess.CompletedProcess(command, process.returncode, output, errors)
+
+
+def read_output(streams: Sequence[IO[bytes] | None], end: float, most: int) -> tuple[bytes, ...]:
+    """Return all of each stream, of None nothing.
+
+    :param end: until when, by ``time.monotonic()``.
+    :param most: bytes of each.
+    :raises TimeoutError: that is not at its end in time.
+    :raises TooMuchError: it is more.
+    """
+    read = [bytearray() for _ in streams]
+    with selectors.DefaultSelector() as selector:
+        for stream, content in zip(streams, read, strict=True):
+            if stream:
+                selector.register(stream, selectors.EVENT_READ, content)
+        while selector.get_map():
+            left = end - time.monotonic()
+            ready = selector.select(left) if left > 0 else []
+            if not ready:
+                raise TimeoutError
+            for key, _ in ready:
+                if chunk := os.read(key.fd, 65536):
+                    key.data.extend(chunk)
+                else:
+                    selector.unregister(key.fileobj)
+            if max(map(len, read)) > most:
+                raise TooMuchError(f"expected at most {most} bytes")
+    return tuple(map(bytes, read))
 
 
 def _limit(process: int, memory: int, seconds: float) -> None:

@@ -161,10 +161,24 @@ class Csar:
         if not fetch.is_url(path):
             with self._open(path) as file:
                 return file.read()
-        content = fetch.fetch(path, self.options)
+        content = self._fetched(path)
         if artifact := self._checked(path):
-            self._check(artifact, io.BytesIO(content))
-        return content
+            self._check(artifact, content)
+        return content.getvalue()
+
+    def _fetched(self, url: str) -> io.BytesIO:
+        """Return the content of a URL.
+
+        :raises PackageError: it cannot be fetched, or nothing that is signed has its hash.
+        """
+        listed = self._listed.get(csar_metadata.shortest(url))
+        if self.options.signature_ca and not (listed and (listed.hash or listed.signed)):
+            raise PackageError(
+                f"{url} of {self.source}: expected its hash in what is signed (option "
+                "signature_ca), found none: a URL may have other content at any time: list it in "
+                "the manifest with its hash and sign that again, or put the file into the package"
+            )
+        return io.BytesIO(fetch.fetch(url, self.options))
 
     @contextmanager
     def _open(self, path: str) -> Iterator[IO[bytes]]:
@@ -205,7 +219,7 @@ class Csar:
         :raises PackageError: it is missing, or has another one.
         """
         if fetch.is_url(artifact.path):
-            self._check(artifact, io.BytesIO(fetch.fetch(artifact.path, self.options)))
+            self._check(artifact, self._fetched(artifact.path))
         else:
             with self._files.open(artifact.path) as file:
                 self._check(artifact, file)

@@ -26,11 +26,10 @@ _CONTENT = frozenset(
         *("options", "patch", "replicas", "vars"),
     )
 )
-"""Fields whose texts name no files, in lower case."""
+"""Fields whose texts name no files. As in Go's JSON, letters count as the same in all their cases,
+also where Unicode has more than two of one."""
 _PLUGINS = frozenset(("generators", "transformers", "validators"))
-"""Fields whose files say what kubectl loads besides."""
-_DATA = frozenset(("env", "envs", "files"))
-"""Fields whose files are content, of a ConfigMap perhaps under a key: ``KEY=FILE``."""
+"""Fields with plugins, each a file or its content, which say what kubectl loads besides."""
 
 
 def is_one(folder: Path) -> bool:
@@ -43,33 +42,50 @@ def refuse_remote(folder: Path, options: Options) -> None:
 
     :param folder: its own, without links.
     """
-    seen, left = set[Path](), [(folder, False)]
+    seen, left = set[Path](), [folder]
     while left:
-        here, is_plugin = left.pop()
+        here = left.pop()
         if here in seen:
             continue
         seen.add(here)
-        file = here if here.is_file() else next(here / n for n in FILES if (here / n).is_file())
-        parser = yaml11.Yaml11Parser(str(file), options, Reading())
-        for document in parser.documents(yaml11.ended(_read(file, options))):
-            for fields, text in _texts(document.value):
-                configures = is_plugin or fields[0].lower() in _PLUGINS
-                is_data = fields[-1].lower() in _DATA
-                named = text.partition("=")[2] or text if is_data else text
-                is_inline = configures and "\n" in text
-                if _REMOTE.search(text) if is_inline else _REMOTE.match(named):
-                    raise PackageError(
-                        f"{file}: {'.'.join(fields)}: expected files and folders of the package, "
-                        f"found {text!a:.200}: nothing is fetched for a kustomization: put a copy "
-                        "of it into the package, or render it yourself: kubectl kustomize"
-                    )
-                path = _existing(file.parent, text)
-                if path is None:
-                    continue
-                if path.is_dir() and is_one(path):
-                    left.append((path, configures))
-                elif configures and not is_data and path.is_file():
-                    left.append((path, True))
+        file = next(here / name for name in FILES if (here / name).is_file())
+        for fields, text in _texts_of(file, _read(file, options), options):
+            _refuse_url(file, fields, text)
+            path, is_plugin = _existing(here, text), fields[0].casefold() in _PLUGINS
+            if is_plugin:
+                _check_plugin(file, fields, text, path, options)
+            elif path is not None and path.is_dir() and is_one(path):
+                left.append(path)
+
+
+def _check_plugin(
+    file: Path, fields: tuple[str, ...], text: str, path: Path | None, options: Options
+) -> None:
+    """Raise PackageError where a plugin names a URL, or a kustomization would make it, which can
+    put a URL together.
+
+    :param text: what the kustomization says: a path, or the plugin itself.
+    :param path: what there is of that name.
+    """
+    if path is not None and path.is_dir():
+        raise PackageError(
+            f"{file}: {'.'.join(fields)}: expected files, found the folder {text!a:.200}: name the "
+            "files in it, or render the kustomization yourself: kubectl kustomize"
+        )
+    plugins = [(file, text.encode()), *([(path, _read(path, options))] if path else [])]
+    for place, content in plugins:
+        for more, each in _texts_of(place, content, options):
+            _refuse_url(place, (*fields, *filter(None, more)), each)
+
+
+def _refuse_url(file: Path, fields: tuple[str, ...], text: str) -> None:
+    """Raise PackageError for a text that is a URL, perhaps under a key: ``KEY=URL``."""
+    if any(_REMOTE.match(each) for each in (text, text.partition("=")[2])):
+        raise PackageError(
+            f"{file}: {'.'.join(fields)}: expected files and folders of the package, found "
+            f"{text!a:.200}: nothing is fetched for a kustomization: put a copy of it into the "
+            "package, or render it yourself: kubectl kustomize"
+        )
 
 
 def _existing(folder: Path, text: str) -> Path | None:
@@ -91,11 +107,23 @@ def _read(file: Path, options: Options) -> bytes:
     return text
 
 
+def _texts_of(
+    file: Path, content: bytes, options: Options
+) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the texts in YAML that may name files, each with the fields that lead to it.
+
+    :param file: for messages.
+    """
+    parser = yaml11.Yaml11Parser(str(file), options, Reading())
+    for document in parser.documents(yaml11.ended(content)):
+        yield from _texts(document.value)
+
+
 def _texts(value: Any, fields: tuple[str, ...] = ("",)) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yield the texts of a value that may name files, each with the fields that lead to it."""
     if isinstance(value, dict):
         for name, below in value.items():
-            if str(name).lower() not in _CONTENT:
+            if str(name).casefold() not in _CONTENT:
                 yield from _texts(below, (*filter(None, fields), str(name)))
     elif isinstance(value, list):
         for below in value:

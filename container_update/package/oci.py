@@ -253,6 +253,6 @@ def _from_helper(program: str, host: str) -> str:
             return ""  # so it says that it has none
         login = json.loads(ran.stdout)
         pair = f"{login['Username']}:{login['Secret']}"
-    except (OSError, programs.TimeoutExpired, *_NO_DOCUMENT) as error:
+    except (OSError, programs.SubprocessError, *_NO_DOCUMENT) as error:
         raise PackageError(f"{program} does not work: {type(error).__name__}") from error
     return base64.b64encode(pair.encode()).decode()

@@ -53,7 +53,9 @@ def _rendered(source: str, options: Options) -> bytes | None:
     if kustomization.is_one(folder):
         whole = folder.resolve()
         kustomization.refuse_remote(whole, options)
-        return _output(source, "kustomization", programs.KUSTOMIZE, ["kustomize"], [str(whole)])
+        words, operands = ["kustomize"], [str(whole)]
+        most = options.def_file_bytes
+        return _output(source, "kustomization", programs.KUSTOMIZE, words, operands, most=most)
     return _of_chart(source, options) if is_chart(folder) else None
 
 
@@ -67,7 +69,8 @@ def _of_chart(source: str, options: Options) -> bytes:
     words += [f"--kube-version={release.kube_version}"] if release.kube_version else []
     words += [f"--api-versions={each}" for each in release.api_versions]
     operands = [_checked(release.name or chart, "the VNF instance"), str(Path(source).resolve())]
-    output = _output(source, "Helm chart", programs.HELM, words, operands)
+    most = options.def_file_bytes
+    output = _output(source, "Helm chart", programs.HELM, words, operands, most=most)
     documents = [(text, _hooks(text, options)) for text in re.split(rb"^---$", output, flags=re.M)]
     hooks = [hook for _, hooks in documents for hook in hooks]
     if hooks:
@@ -115,8 +118,14 @@ def _hooks(document: bytes, options: Options) -> list[str]:
     return [f"{body.get('kind')} {metadata.get('name')} ({hook})"]
 
 
-def _output(
-    source: str, what: str, program: programs.Program, words: list[str], operands: list[str]
+def _output(  # noqa: PLR0913
+    source: str,
+    what: str,
+    program: programs.Program,
+    words: list[str],
+    operands: list[str],
+    *,
+    most: int,
 ) -> bytes:
     path = which(program.name)
     if path is None:
@@ -126,7 +135,12 @@ def _output(
         )
     command = f"{program.name} {words[0]}"
     try:
-        ran = programs.run(program, path, words, operands, seconds=_SECONDS)
+        ran = programs.run(program, path, words, operands, seconds=_SECONDS, most=most)
+    except programs.TooMuchError as error:
+        raise PackageError(
+            f"{source}: {command}: expected at most {most} bytes (option def_file_bytes), found "
+            "more"
+        ) from error
     except (OSError, programs.TimeoutExpired) as error:
         raise PackageError(f"{source}: {command} does not work: {error}") from error
     if ran.returncode:

@@ -153,7 +153,7 @@ def _openssl(what: str, words: Sequence[str], signature: bytes) -> bytes:
     try:
         words = ["cms", *words]  # absolute paths of ours
         ran = programs.run(programs.OPENSSL, program, words, content=signature, seconds=_SECONDS)
-    except (OSError, programs.TimeoutExpired) as error:
+    except (OSError, programs.SubprocessError) as error:
         raise PackageError(f"{what} cannot be checked: openssl does not work: {error}") from error
     if ran.returncode:
         reasons = dict.fromkeys(_REASON.findall(ran.stderr.decode(errors="replace")))

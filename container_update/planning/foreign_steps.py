@@ -107,8 +107,8 @@ class Owned:
         return name in self.namespaces or (body is not None and is_of(self.instance_id, body))
 
     def _may_be_written(self, key: ObjectKey, live: Json | None) -> bool:
-        """Tell whether an object of its own namespaces may be created or changed."""
-        if not key.namespace or key.group == RBAC:
+        """Tell whether an object that no package describes may be created or changed."""
+        if key.namespace != self.namespace or key.group == RBAC:
             return False
         if live is not None and instance_of(live) is not None:
             return is_of(self.instance_id, live)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import hashlib
 import json
 import os
 import stat
@@ -26,6 +27,7 @@ from container_update import (
     UpdateInterruptedError,
     UpdateRequest,
     connect,
+    history,
     install,
     resume,
     rollback,
@@ -204,6 +206,25 @@ def test_a_forged_step_about_what_is_not_the_vnfs_is_refused(
             VERBS[verb](site)
         assert str(key(site, place)) in str(error.value)
     assert written(site) == []
+
+
+def test_a_forged_step_deletes_no_pods_but_those_of_its_workload(site: Cnf) -> None:
+    theirs = site.package({"theirs.yaml": workload("Deployment", "theirs")})
+    install(theirs, site.cluster, site.options, namespace=site.namespace, instance_id="another")
+    pods = site.pods("Deployment", "theirs")
+    interrupt(site)
+    forged = {
+        "type": "pods",
+        "key": site.key("Deployment", "web").as_dict(),
+        "action": "REPLACE_PODS",
+        "reasons": [],
+        "images": {},
+        "before": site.get("Deployment", "web"),
+        "pods": [[name, pod.uid] for name, pod in pods.items()],
+    }
+    forge(site, lambda record: record["steps"].append(forged))
+    site.resume()
+    assert site.pods("Deployment", "theirs") == pods
 
 
 def test_an_update_goes_back_on_its_own_only_on_what_its_packages_describe(site: Cnf) -> None:
@@ -385,6 +406,21 @@ def test_a_forged_revision_writes_only_what_the_packages_say_elsewhere(site: Cnf
         site.admin.delete(described.key)
 
 
+def test_a_forged_revision_changes_nothing_beside_what_the_packages_describe(site: Cnf) -> None:
+    described = Described(site, "/ConfigMap/NS-beside/described")
+    packages, place = [described.old, described.new], "/ConfigMap/NS-beside/theirs"
+    try:
+        update(described.request(described.new), site.cluster, site.options)
+        said = step(site, "REPLACE", place, site.admin.get(key(site, place)))
+        content = {**said["content"], "data": {"x": "as it was"}}
+        forge_revision(site, [{**said, "type": "config", "removed": [], "content": content}])
+        with pytest.raises(PlanError, match="no package of this request describes"):
+            undo(site.cluster, site.options, **site.where, packages=packages)
+        assert written(site) == []
+    finally:
+        site.admin.delete(described.key)
+
+
 def second(site: Cnf) -> dict[str, str]:
     return {"namespace": site.namespace, "instance_id": "second"}
 
@@ -438,6 +474,37 @@ def test_a_forged_record_has_undo_write_only_what_the_packages_say_elsewhere(
         assert described.is_as_described()
     finally:
         site.admin.delete(described.key)
+
+
+PLANTED = "/ConfigMap/NS-beside/planted"
+
+
+@pytest.mark.parametrize("how", ["a package describes another object there", "a part that is none"])
+def test_a_forged_record_has_undo_create_nothing_elsewhere_that_no_package_describes(
+    site: Cnf, how: str
+) -> None:
+    """Neither of both makes a namespace the VNF's own."""
+    planted = key(site, PLANTED)
+    metadata = {"name": planted.name, "namespace": planted.namespace}
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"x": "forged"}}
+    described = json.dumps({**body, "metadata": {**metadata, "name": "described"}})
+    more = {"described.yaml": described} if how.startswith("a package") else {}
+
+    def edit(manifests: list[Any]) -> None:
+        manifests.append([planted.as_dict(), "forged.yaml", 1, body])
+
+    packages = forge_change(site, edit, more)
+    if not more:
+        last = site.get("Secret", f"{name_of('second')}.v2")
+        head = json.loads(base64.b64decode(last["data"]["operation"]))
+        head["parts"][f"content/{planted.namespace}"] = 1
+        head["digests"][f"content/{planted.namespace}"] = hashlib.sha256(b"").hexdigest()
+        head["end"]["isKept"] = False
+        forged = base64.b64encode(json.dumps(head).encode()).decode()
+        site.admin.replace({**last, "data": {**last["data"], "operation": forged}})
+    with pytest.raises(PlanError, match="no package of this request describes"):
+        undo(site.cluster, site.options, **second(site), packages=packages if more else [])
+    assert site.admin.get(planted) is None
 
 
 @pytest.mark.parametrize("forged", FORGED)
@@ -627,6 +694,25 @@ def test_the_newest_revision_has_to_be_signed(site: Cnf, host: KubernetesCluster
         undo(host, site.options, **site.where)
     update(replace(site.request(OTHERS)), host, site.options)  # which names both packages
     assert undo(host, site.options, **site.where) is not None, "the older one is left out"
+
+
+def test_a_revision_that_is_put_back_after_the_uninstallation_is_older_than_the_next_installation(
+    site: Cnf, host: KubernetesCluster
+) -> None:
+    """A signature has no time; what the instance runs from now is not what it ran from then."""
+    texts = ("old", "new")
+    old, new = (site.package({"own.yaml": config_map("own", setting=text)}) for text in texts)
+    install(old, host, site.options, **second(site))
+    update(UpdateRequest(old=old, new=new, **second(site)), host, site.options)
+    copy = site.get("Secret", f"{name_of('second')}.v2")
+    for lives in (1, 2):
+        terminate(new, host, options=site.options, **second(site))
+        install(new, host, site.options, **second(site))
+        newest, *_ = history(host, site.options, **second(site))
+        assert newest.number == 2 + 2 * lives
+    site.admin.create(again(copy))
+    assert undo(host, site.options, **second(site)) is None
+    assert site.get("ConfigMap", "own")["data"] == {"setting": "new"}
 
 
 class Operator:

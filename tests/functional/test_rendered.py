@@ -264,6 +264,18 @@ def test_a_template_that_asks_for_all_memory_is_refused(
 
 
 @pytest.mark.usefixtures("tools")
+@pytest.mark.parametrize(
+    "template", ['{{ repeat 9000000 "a" }}', '{{ fail (repeat 9000000 "a") }}']
+)
+def test_a_template_that_prints_too_much_is_refused(
+    tmp_path: Path, template: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chart = {**CHART, "templates/cm.yaml": config_map(setting=template)}
+    assert main(["csar", "check", written(tmp_path / "upf", chart)], io.StringIO()) == 4
+    assert "bytes (option def_file_bytes), found more" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("tools")
 @pytest.mark.parametrize("schema", ["URL", "FILE", "URL as $schema"])
 def test_a_schema_of_values_names_nothing_that_is_read(tmp_path: Path, schema: str) -> None:
     """Helm would read a file of the host, or ask another host, for who only looks at the chart."""
@@ -296,6 +308,7 @@ def test_a_kustomization_starts_no_git(
 
 
 GENERATOR = "{apiVersion: builtin, kind: ConfigMapGenerator, metadata: {name: c}, files: ['k=URL']}"
+ESCAPED = r'"k=\x68ttp:\x2f\x2fHOST\x2fx"'
 REMOTE: dict[str, dict[str, str]] = {
     "a resource": {"kustomization.yaml": "resources: [URL]"},
     "a base": {"kustomization.yml": "bases: ['URL']"},
@@ -319,10 +332,22 @@ REMOTE: dict[str, dict[str, str]] = {
     "of a base": {"kustomization.yaml": "resources: [b]", "b/kustomization.yaml": "crds: [URL]"},
     "of a generator": {"kustomization.yaml": "generators: [g.yaml]", "g.yaml": GENERATOR},
     "inside a generator": {"kustomization.yaml": f"generators:\n- |\n  {GENERATOR}\n"},
-    "of a generator of a base": {
-        "kustomization.yaml": "generators: [b]",
-        "b/kustomization.yaml": "resources: [g.yaml]",
-        "b/g.yaml": GENERATOR,
+    "inside a generator of one line": {"kustomization.yaml": f'generators: ["{GENERATOR}"]'},
+    "inside a generator, with escapes": {
+        "kustomization.yaml": "generators:\n- |\n  " + GENERATOR.replace("'k=URL'", ESCAPED)
+    },
+    "of a generator with a name that is one": {
+        "kustomization.yaml": f'generators: ["{GENERATOR}"]',
+        GENERATOR: "{apiVersion: builtin, kind: ConfigMapGenerator, metadata: {name: c}}",
+    },
+    "with a query": {"kustomization.yaml": "configMapGenerator: [{name: c, envs: ['URL?a=b']}]"},
+    "one with a query": {"kustomization.yaml": "configMapGenerator: [{name: c, env: 'URL?a=b'}]"},
+    "of a field with a long s": {
+        "kustomization.yaml": "configMapGenerator: [{name: c, file\u017f: ['k=URL']}]"
+    },
+    "of a generator with a long s": {
+        "kustomization.yaml": "generator\u017f: [g.yaml]",
+        "g.yaml": GENERATOR,
     },
 }
 """All that kubectl would fetch: one of each field that it knows (kustomize's API, v1beta1)."""
@@ -348,6 +373,32 @@ def test_a_kustomization_that_names_a_url_is_refused_and_nothing_is_fetched(
     assert host in told
 
 
+PUT_TOGETHER = """\
+resources: [g.yaml]
+replacements:
+- source: {kind: ConfigMapGenerator, fieldPath: metadata.annotations.from}
+  targets:
+  - select: {kind: ConfigMapGenerator}
+    fieldPaths: [files.0]
+    options: {delimiter: /, index: 0}
+"""
+
+
+@pytest.mark.parametrize("field", ["generators", "transformers", "validators"])
+def test_a_kustomization_makes_no_plugins_of_another_one(
+    tmp_path: Path, field: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It can put a URL together that none of its texts is."""
+    generator = GENERATOR.replace("name: c", "name: c, annotations: {from: 'k=http:'}")
+    files = {
+        "kustomization.yaml": f"{field}: [made]",
+        "made/kustomization.yaml": PUT_TOGETHER,
+        "made/g.yaml": generator.replace("k=URL", "k=x//127.0.0.1:1/x"),
+    }
+    assert main(["csar", "check", written(tmp_path / "upf", files)], io.StringIO()) == 4
+    assert f"{field}: expected files, found the folder 'made'" in capsys.readouterr().err
+
+
 @pytest.mark.usefixtures("tools")
 @pytest.mark.parametrize("name", [r"a\0b", 5000 * "a", 5000 * "a/", "loop"], ids=lambda n: n[:4])
 def test_a_kustomization_that_names_no_file_is_an_error_with_its_name(
@@ -365,12 +416,20 @@ def test_a_url_that_is_content_is_none_to_fetch(tmp_path: Path) -> None:
         "kustomization.yaml": """resources: [cm.yaml]
 commonAnnotations: {docs: 'https://docs.example.org'}
 configMapGenerator: [{name: c, literals: ['url=https://api.example.org']}]
+transformers: [t.yaml]
 patches:
 - target: {kind: ConfigMap, name: cm}
   patch: |-
     {apiVersion: v1, kind: ConfigMap, metadata: {name: cm}, data: {u: 'https://api.example.org'}}
 """,
         "cm.yaml": KUSTOMIZATION["cm.yaml"],
+        "t.yaml": """apiVersion: builtin
+kind: PatchTransformer
+metadata: {name: t}
+target: {kind: ConfigMap, name: cm}
+path: p.yaml
+""",
+        "p.yaml": config_map("cm", w="https://api.example.org"),
     }
     assert main(["csar", "check", written(tmp_path / "upf", files)], io.StringIO()) == 0
 

@@ -72,7 +72,7 @@ def test_who_removed_an_instance_and_why_is_shown_after_it_and_is_not_the_histor
 
     install(old, cnf.admin, cnf.options, **where)
     (revision,) = history(cnf.admin, cnf.options, **where)
-    assert (revision.number, revision.origin.kind) == (1, "install")
+    assert (revision.number, revision.origin.kind) == (4, "install"), "numbers go on"
     assert len(gone(cnf, admin_kubeconfig)) == 3
     terminate(None, cnf.admin, cnf.options, **where)
     assert [kind for _, kind, _ in gone(cnf, admin_kubeconfig)] == ["uninstall", "install"]

@@ -15,12 +15,11 @@ import base64
 import contextlib
 import json
 import os
-import selectors
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from container_update.cluster.kubeconfig import Entry
 from container_update.model import programs
@@ -132,7 +131,8 @@ def _run(command: list[str], variables: Mapping[str, str], seconds: float, *, as
     ) as process:
         end = time.monotonic() + seconds
         try:
-            output, errors = _read((process.stdout, process.stderr), end)
+            streams = (process.stdout, process.stderr)
+            output, errors = programs.read_output(streams, end, MAX_BYTES)
             status = process.wait(max(0.0, end - time.monotonic()))
         except (TimeoutError, programs.TimeoutExpired):
             _kill(process, group=not asks)
@@ -144,32 +144,6 @@ def _run(command: list[str], variables: Mapping[str, str], seconds: float, *, as
     if status:
         raise ValueError(": ".join([f"it ended with status {status}", *_last_line(errors)]))
     return output
-
-
-def _read(streams: Sequence[IO[bytes] | None], end: float) -> tuple[bytes, ...]:
-    """Return all of each stream, of None nothing.
-
-    :raises TimeoutError: that is not at its end in time.
-    :raises ValueError: it is too much.
-    """
-    read = [bytearray() for _ in streams]
-    with selectors.DefaultSelector() as selector:
-        for stream, content in zip(streams, read, strict=True):
-            if stream:
-                selector.register(stream, selectors.EVENT_READ, content)
-        while selector.get_map():
-            left = end - time.monotonic()
-            ready = selector.select(left) if left > 0 else []
-            if not ready:
-                raise TimeoutError
-            for key, _ in ready:
-                if chunk := os.read(key.fd, 65536):
-                    key.data.extend(chunk)
-                else:
-                    selector.unregister(key.fileobj)
-            if max(map(len, read)) > MAX_BYTES:
-                raise ValueError(f"expected at most {MAX_BYTES} bytes")
-    return tuple(map(bytes, read))
 
 
 def _kill(process: programs.Popen[bytes], *, group: bool) -> None:

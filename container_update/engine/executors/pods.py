@@ -13,7 +13,6 @@ from container_update.model.objects import ObjectKey
 from container_update.model.outcome import Reverted
 from container_update.model.plan import Action
 from container_update.planning.steps import ManifestStep, PodsStep, ScaleStep
-from container_update.workloads.kind import POD
 from container_update.workloads.pod_status import is_deleting, problem
 from container_update.workloads.readiness import Baseline, replicas
 
@@ -25,18 +24,21 @@ class PodsExecutor(StepExecutor[PodsStep]):
         """Delete the pods and wait until all pods of the workload are Ready, without these.
 
         Deleted, not evicted: a disruption budget counts a broken pod as gone, and would forbid it.
+        A step that lies in the cluster may name the pods of others, which stay.
         """
-        abandoned, pods = self.abandoned_pods(step.old), step.pods
+        abandoned, live = self.abandoned(step.old), self.informer.get(step.key)
+        gone = frozenset(uid for _, uid in step.pods)
+        own = self.informer.pods_of(live) if live else ()
         if self.writer.resumed:  # their back-off may be longer than another try has time
-            now = self.informer.pods_of(step.old)
-            pods += tuple((p["metadata"]["name"], p["metadata"]["uid"]) for p in now if problem(p))
-        for name, uid in pods:
+            gone |= {pod["metadata"]["uid"] for pod in own if problem(pod)}
+        for pod in own:
+            if (uid := pod["metadata"]["uid"]) not in gone:
+                continue
             try:
-                self.cluster.delete(ObjectKey(*POD, step.key.namespace, name), uid=uid)
+                self.cluster.delete(ObjectKey.of(pod), uid=uid)
             except ClusterError as error:
                 if error.status != 409:
                     raise  # 409: a pod of this name with another UID has taken its place
-        gone = frozenset(uid for _, uid in pods)
         self.rollout.expect(step.key, lambda live: step.loss(step.old, live))
         self.rollout.until_new(step.key, Baseline(gone, abandoned=abandoned), deadline)
 

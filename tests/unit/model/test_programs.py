@@ -164,3 +164,17 @@ def test_a_program_ends_at_its_limits_of_memory_and_of_processor_time() -> None:
     )
     ran = programs.run(program, sys.executable, ["-c", code], seconds=60)
     assert ran.stdout == b"refused\n", ran.stderr
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_program_that_prints_without_an_end_is_ended(stream: str) -> None:
+    program = programs.Program("python", ())
+    code = f"import sys\nwhile True: sys.{stream}.write('a' * 1000)"
+    with pytest.raises(programs.TooMuchError):
+        programs.run(program, sys.executable, ["-c", code], seconds=60, most=10_000)
+
+
+def test_a_program_that_does_not_end_is_ended() -> None:
+    program = programs.Program("python", ())
+    with pytest.raises(programs.TimeoutExpired):
+        programs.run(program, sys.executable, ["-c", "while True: pass"], seconds=0.5)

@@ -275,6 +275,31 @@ def test_with_a_signed_manifest_is_refused(name: str, tmp_path: Path, trusted: O
     assert read(source, Options())
 
 
+REMOTE = "https://files.example.org/a.yaml"
+
+
+@pytest.mark.parametrize("is_whole", [True, False], ids=["the zip is signed", "its manifest is"])
+@pytest.mark.parametrize("listed", ["", f"Source: {REMOTE}\n"], ids=["not listed", "listed"])
+def test_the_content_of_a_url_is_refused_without_a_hash_in_what_is_signed(
+    is_whole: bool, listed: str, tmp_path: Path, trusted: Options
+) -> None:
+    """It is refused before it is fetched: another host may be there by now."""
+    said = block(A, CONFIG_MAP, name="Source") + listed
+    meta = "TOSCA-Meta-File-Version: 1.0\nETSI-Entry-Manifest: upf.mf\n"
+    files = {"TOSCA-Metadata/TOSCA.meta": meta, A: CONFIG_MAP}
+    if is_whole:
+        source = write_zip(tmp_path / "upf.zip", {**files, "upf.mf": said})
+        (tmp_path / "upf.p7s").write_bytes(VENDOR.sign(Path(source).read_bytes()))
+    else:
+        signed = VENDOR.sign(said.encode(), PEM).decode()
+        source = write_folder(tmp_path / "unpacked", {**files, "upf.mf": said + signed})
+    with (
+        pytest.raises(PackageError, match=f"{REMOTE} of .*expected its hash in what is"),
+        csar.open_package(source, options=trusted) as package,
+    ):
+        package.read(REMOTE)
+
+
 @pytest.mark.parametrize("is_listed", [True, False])
 def test_a_vnfd_is_chosen_by_what_is_signed(
     is_listed: bool, tmp_path: Path, trusted: Options
