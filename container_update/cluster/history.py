@@ -191,7 +191,7 @@ class HistoryWriter(History):
             bodies = self._own(others)
             if ended is not None:
                 number = self._next_number(others)
-                earlier = filter(None, map(_decoded, filter(self._is_believed, bodies)))
+                earlier = filter(None, map(_decode_if_valid, filter(self._is_believed, bodies)))
                 revisions = (replace(ended, number=number), *earlier)
                 uninstalled.keep(revisions, others, self.cluster, self.namespace, self.instance_id)
             for body in bodies:

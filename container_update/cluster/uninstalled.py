@@ -101,7 +101,7 @@ def last_number(every: Iterable[Json], cluster: ReadOnlyCluster, instance_id: st
     :param every: the Secrets of the type of the history in the namespace.
     """
     found = (body for body in every if body["metadata"]["name"] == _name(instance_id))
-    revisions = (each for body in found for each in _believed(body, cluster))
+    revisions = (each for body in found for each in _trusted_revisions(body, cluster))
     return max((each.number for each in revisions), default=0)
 
 
@@ -109,7 +109,7 @@ def _name(instance_id: str | None) -> str:
     return f"{name_of(instance_id)}{_SUFFIX}"
 
 
-def _believed(body: Json, cluster: ReadOnlyCluster) -> tuple[Revision, ...]:
+def _trusted_revisions(body: Json, cluster: ReadOnlyCluster) -> tuple[Revision, ...]:
     key = cluster.journal_key
     if key and not keeping.is_signed(body, key):
         what = "what is kept of an instance that is gone"

@@ -26,7 +26,7 @@ class PodsExecutor(StepExecutor[PodsStep]):
         Deleted, not evicted: a disruption budget counts a broken pod as gone, and would forbid it.
         A step that lies in the cluster may name the pods of others, which stay.
         """
-        abandoned, live = self.abandoned(step.old), self.informer.get(step.key)
+        abandoned, live = self.abandoned_pods(step.old), self.informer.get(step.key)
         gone = frozenset(uid for _, uid in step.pods)
         own = self.informer.pods_of(live) if live else ()
         if self.writer.resumed:  # their back-off may be longer than another try has time
