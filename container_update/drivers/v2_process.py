@@ -103,24 +103,27 @@ def handle(script: Script, output: Script) -> None:
 
 
 def has_work(script: Script) -> bool:
-    """Return whether the operation concerns what runs: a modify operation does if it names a
-    package, or files of the present one.
+    """Return whether the operation concerns containers that run: a modify operation does if it
+    names a package, or files of the present one. A VNF of servers has none.
 
     :raises PackageError: a field that is read is not what it should be.
     """
     from container_update.drivers import (  # noqa: PLC0415 (not for idle operations)
         v2_memory,
         v2_script,
+        vim,
     )
 
     kept = script.get(v2_memory.KEPT)
     if isinstance(kept, dict):  # at a retry and a rollback Tacker has a class of its own for it
         script[v2_memory.KEPT] = dict(kept)
     v2_script.check(script)
-    if not script["vnf_instance"].get("instantiatedVnfInfo"):
+    instance = script["vnf_instance"]
+    if not instance.get("instantiatedVnfInfo"):
         return False
+    in_cluster = not vim.is_of_servers(instance.get("vimConnectionInfo") or {})
     if not script["operation"].startswith("modify_information"):
-        return True
+        return in_cluster
     from container_update.model.requests import (  # noqa: PLC0415 (not for idle operations)
         CONFIG_PATHS,
         UPGRADE_TYPE,
@@ -128,7 +131,8 @@ def has_work(script: Script) -> bool:
 
     request = script["request"]
     metadata = request.get("metadata") or {}
-    return bool(request.get("vnfdId") or metadata.get(CONFIG_PATHS) or metadata.get(UPGRADE_TYPE))
+    names_package = request.get("vnfdId") and in_cluster
+    return bool(names_package or metadata.get(CONFIG_PATHS) or metadata.get(UPGRADE_TYPE))
 
 
 def _reason_of_failure(error: ContainerUpdateError, script: Script, output: Script) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from container_update.engine.goals.upgrade_types import VIMS
 from container_update.model.errors import PackageError
 from container_update.model.schema import LINE, TEXT, Fields
 
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
     from container_update.model.objects import Json
     from container_update.model.options import Options
 
-KUBERNETES_TYPES = frozenset({"kubernetes", "ETSINFV.KUBERNETES.V_1"})
-"""The vimTypes of a Kubernetes cluster: Tacker's own and the one registered for SOL003."""
+KUBERNETES_TYPES = frozenset(name for name, kind in VIMS.items() if kind == "kubernetes")
+"""The vimTypes of a Kubernetes cluster."""
 
 LOGIN = ("bearer_token", "username", "password")
 OIDC = ("client_id", "client_secret", "username", "password")
@@ -55,6 +56,11 @@ def connect_to(connection: Json, options: Options) -> Cluster:
     interface, access = (connection.get(name) or {} for name in ("interfaceInfo", "accessInfo"))
     endpoint, authority = interface.get("endpoint") or "", interface.get("ssl_ca_cert")
     return connect(endpoint, access, authority or None, options)
+
+
+def is_of_servers(connections: Mapping[str, Json]) -> bool:
+    """Return whether all VIMs of an instance are OpenStacks."""
+    return {VIMS.get(each.get("vimType") or "") for each in connections.values()} == {"openstack"}
 
 
 def kubernetes_vim(connections: Mapping[str, Json]) -> Json:

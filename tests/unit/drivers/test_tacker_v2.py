@@ -245,6 +245,38 @@ def test_a_modification_that_concerns_no_running_package_touches_nothing(
     assert engine.requests == []
 
 
+SERVERS = {"vim1": {"vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3"}}
+
+
+@pytest.mark.parametrize("operation", sorted(v2_process.WORK))
+def test_a_vnf_of_servers_is_left_to_tacker(operation: str, engine: SimpleNamespace) -> None:
+    on_openstack = {**instance(), "vimConnectionInfo": SERVERS}
+    assert answer(script_of(operation, vnf_instance=on_openstack)) == ({}, "")
+    assert engine.requests == []
+
+
+@pytest.mark.parametrize("vim_type", ["ETSINFV.HELM.V_3", "ETSINFV.KUBERNETES.V_1"])
+def test_a_vnf_with_any_other_vim_is_not_one_of_servers(vim_type: str) -> None:
+    assert vim.is_of_servers(SERVERS)
+    assert not vim.is_of_servers({})
+    assert not vim.is_of_servers({**SERVERS, "vim2": {"vimType": vim_type}})
+
+
+@pytest.mark.parametrize("named", ["configmap_secret_paths", "upgrade_type"])
+def test_a_modification_of_containers_is_refused_for_a_vnf_of_servers(
+    named: str, engine: SimpleNamespace
+) -> None:
+    value = ["Files/cm.yaml"] if named == "configmap_secret_paths" else "RollingUpdate"
+    script = script_of(
+        "modify_information_end",
+        request={"vnfdId": "new", "metadata": {named: value}},
+        vnf_instance={**instance(), "vimConnectionInfo": SERVERS},
+    )
+    _, reason = answer(script)
+    assert "found ETSINFV.OPENSTACK_KEYSTONE.V_3: name the Kubernetes VIM" in reason
+    assert engine.requests == []
+
+
 def test_the_script_answers_a_start_with_one_pickled_dict_and_says_nothing() -> None:
     done = run_script(script_of("modify_information_start"))
     assert (done.returncode, pickle.loads(done.stdout), done.stderr) == (0, {}, b"")
