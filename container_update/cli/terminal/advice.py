@@ -36,6 +36,7 @@ SENTENCES: Mapping[NextStep, str] = {
     "the old one with both; else delete the Secret",
     NextStep.NAME_BOTH_PACKAGES: "If it is yours, run the same command again and name both "
     "packages, {both}; else delete the Secret",
+    NextStep.GRANT_RIGHTS: "The Role that an update needs: {rbac}",
     NextStep.UNFREEZE: "To let operations begin again: {unfreeze}",
     NextStep.CHECK_STATUS: "See whether another run goes on with it: {status}; if none does, "
     "finish it: {resume}; or go back: {rollback}",
@@ -97,6 +98,7 @@ def next_sentence(step: NextStep, parsed: argparse.Namespace) -> str:
     return SENTENCES[step].format(
         **{verb: f"{program}{family} {verb}{given}{options}" for verb in verbs},
         status=f"{program}{family} status{options}",
+        rbac=f"{program} try samples rbac",
         unfreeze=f"{program} unfreeze{options}",
         both="--package OLD --package NEW" if hasattr(parsed, "revision") else "OLD NEW",
     )
