@@ -142,6 +142,11 @@ class NotInstalledError(PlanError):
     """There is no record of what a VNF instance runs from; nothing was written."""
 
 
+class InstalledError(PlanError):
+    """The namespace has an instance of the name that an installation would give to a new one;
+    nothing was written."""
+
+
 class FrozenError(PlanError):
     """The instance is frozen: no operation of it may begin. Nothing was written."""
 

@@ -13,6 +13,7 @@ from container_update.engine.saved_plan import StalePlanError
 from container_update.model.errors import (
     ChangeNeededError,
     ContainerUpdateError,
+    InstalledError,
     NextStep,
     NotInstalledError,
     UpdateFailedError,
@@ -45,6 +46,11 @@ SENTENCES: Mapping[NextStep, str] = {
 _OF_PACKAGE = ("request", "coordinate_new", "coordinate_old", "new_def_file", "flavour_id")
 """Options of a change of the package that have another value for another package."""
 
+_OTHER_VERBS = (
+    (NotInstalledError, "install it: {} install", "new"),
+    (InstalledError, "update it: {} apply", "package"),
+)
+"""The verb that fits instead, and the argument that has its package."""
 
 _ADDRESS_OF_NAMESPACE = ("kubeconfig", "context", "namespace")
 
@@ -70,9 +76,10 @@ def _of_class(error: ContainerUpdateError, parsed: argparse.Namespace) -> str:
     if isinstance(error, ChangeNeededError) and not getattr(parsed, "family", ""):
         packages = [each for name in ("old", "new") if (each := getattr(parsed, name, ""))]
         return f"To do that: {_change_command(packages, parsed)}"
-    if isinstance(error, NotInstalledError) and (new := getattr(parsed, "new", "")):
-        command = f"{_program(parsed)} install {shlex.quote(new)}{_address(parsed)}"
-        return f"To install it: {command}"
+    for kind, does, argument in _OTHER_VERBS:
+        if isinstance(error, kind) and (package := getattr(parsed, argument, "")):
+            command = f"{does.format(_program(parsed))} {shlex.quote(package)}"
+            return f"To {command}{_address(parsed)}"
     if isinstance(error, UpdateFailedError) and error.next_step is NextStep.FIX_AND_RETRY:
         return f"{_cause_to_fix(error.outcome)}, then run the same command again"
     return ""

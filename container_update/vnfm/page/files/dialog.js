@@ -60,7 +60,7 @@ function show() {
     say(at("problem"), "");
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    say(at("problem"), `The request is no JSON: ${error.message}`);
+    say(at("problem"), `The request is not JSON: ${error.message}`);
   }
 }
 
