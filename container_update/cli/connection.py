@@ -37,7 +37,7 @@ def add_package_arguments(
     add = command.add_argument
     or_plan = "; or a file of 'plan --out'" if saved else ""
     add("old", metavar="OLD", help=f"the current package: {PACKAGE}{or_plan}")
-    record = "; OLD defaults to what the record says"
+    record = "; OLD defaults to the one on record"
     if recorded:
         command.usage = f"{command.prog} [OPTION ...] [OLD] NEW"  # a single one is the new one
     add("new", metavar="NEW", nargs="?" if recorded else None,
@@ -76,7 +76,7 @@ def add_cluster_arguments(
 def add_all_namespaces(command: argparse.ArgumentParser) -> None:
     """Add the option for the instances of all namespaces."""
     command.add_argument("-A", "--all-namespaces", action="store_true",
-        help="those of all namespaces; the account lists Secrets of the whole cluster")  # fmt: skip
+        help="of all namespaces; needs the right to list Secrets in the cluster")  # fmt: skip
 
 
 def add_uninstalled(command: argparse.ArgumentParser) -> None:
@@ -160,10 +160,13 @@ def instance_header(
 
     :param instance_id: of the goal.
     """
-    why = "named by the manifests" if getattr(parsed, "is_namespace_named", False) else ""
-    header = replace(Header.of_cluster(cluster.context, parsed.namespace), namespace_by=why)
+    is_named = getattr(parsed, "is_namespace_named", False)
+    remarks = {"Namespace": "named by the manifests"} if is_named else {}
+    header = replace(Header.of_cluster(cluster.context, parsed.namespace), remarks=remarks)
     if instance_id and not parsed.instance_id:
         header = replace(header, target=(*header.target, ("Instance", instance_id)))
+        if hasattr(parsed, "create_namespace"):
+            remarks["Instance"] = "--instance-id sets another"
     parsed.header, parsed.instance_id = header, instance_id
 
 

@@ -182,7 +182,7 @@ def _renamed(words: Sequence[str]) -> list[str]:
     if tuple(now) != (name,):
         from container_update.cli.terminal import output  # noqa: PLC0415, slow to load
 
-        output.complain(f"'{name}' is called '{' '.join(now)}' now: the old name goes next time")
+        output.complain(f"'{name}' is called '{' '.join(now)}' now; the old name is deprecated")
     return [*now, *rest]
 
 
@@ -255,7 +255,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "plan": ("plan v1.csar v2.csar -n core", "plan v1.csar v2.csar -o markdown > change.md"),
     "apply": (
         "apply v1.csar v2.csar -n core --timeout 5m",
-        "apply v2.csar -n core      from what the instance runs from, by its record",
+        "apply v2.csar -n core      from the package on record",
         "apply v1.csar v2.csar --yes --progress json",
     ),
     "change": (
@@ -278,9 +278,12 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     ),
     "undo": (
         "undo -n core            the newest update",
-        "undo 12 --plan -n core  what it takes to go back to before update 12",
+        "undo 12 --plan -n core  how to go back to before update 12",
     ),
-    "status": ("status -n core", "status --watch -n core   follow what runs until it has ended"),
+    "status": (
+        "status -n core",
+        "status --watch -n core   follow the operation until it has ended",
+    ),
     "list": ("list", "list -A -o json"),
     "resume": (
         "resume -n core",

@@ -69,7 +69,7 @@ def add_saving_arguments(command: argparse.ArgumentParser, when: str = "") -> No
     """Add what is done with a plan beside showing it."""
     add = command.add_argument
     add("--out", metavar="FILE", type=Path,
-        help=f"{when}save it in this file, for 'apply FILE'")  # fmt: skip
+        help=f"{when}save the plan, for 'apply FILE'")  # fmt: skip
     add("--summary", action="store_true", help=f"{when}show a line for each object, as text")
     add("--server", action="store_true",
         help=f"{when}have the API server try every write")  # fmt: skip
@@ -190,7 +190,7 @@ def _remark_operation(
     try:
         current = if_allowed(view.status, None)
     except ContainerUpdateError as error:  # it may be signed with the key of another host
-        output.remark(f"What is under way cannot be told: {error}", parsed, out)
+        output.remark(f"The state of the last operation cannot be read: {error}", parsed, out)
         return
     if current is not None and (record := current.record) is not None:
         progress = f"Operation of {record.host}: {record.progress(runs=current.is_running)}."
@@ -199,7 +199,7 @@ def _remark_operation(
 
 def _acceptance(plan: Plan) -> str:
     if not plan.writes:
-        return "The API server was not asked: deletions are never tried by a dry run."
+        return "The API server was not asked: there is no dry run of deletions."
     what, why = f"all {plan.writes} writes" if plan.writes > 1 else "the only write", ""
     if plan.tried != plan.writes:
         what = f"{plan.tried} of {plan.writes} writes"
@@ -271,7 +271,7 @@ def ask_about_others(
     who = current.record.origin.who
     if who != origin_of("", ()).who:
         out.write(f"{current}\n")
-        approval.ask(f"It was begun by {who}, and is finished or undone first. Go on?")
+        approval.ask(f"{who} began it. This command finishes or undoes it first. Go on?")
 
 
 def carry_out(

@@ -156,7 +156,7 @@ def signer(body: Json) -> str:
     return base64.b64decode(data.get(_SIGNER, "")).decode(errors="replace")
 
 
-WITHOUT_KEY = "--no-journal-key believes it as far as its objects are the VNF's"
+WITHOUT_KEY = "--no-journal-key accepts it for objects of the VNF"
 """What helps where a signature is the only thing that is missing."""
 
 
@@ -174,8 +174,8 @@ def why_unbelieved(what: str, found: str, key: str) -> str:
     else:
         by = f"one that is signed with the key {found}"
         help_ = (
-            "run this again with a copy of that key, --journal-key FILE (who has begun it has the "
-            "key in ~/.config/container-update/journal.key, if nothing else is configured); "
+            "run this again with a copy of that key, --journal-key FILE (the user who began it has "
+            "it in ~/.config/container-update/journal.key, unless configured otherwise); "
             f"{unsigned}"
         )
     return (

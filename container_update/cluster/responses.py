@@ -24,7 +24,7 @@ from functools import cache
 from typing import Any, NoReturn
 
 from container_update.model.cluster import WatchEvent
-from container_update.model.errors import ClusterError
+from container_update.model.errors import ClusterError, NextStep
 from container_update.model.objects import Json
 
 _CONNECTION = re.compile(r"^(<[^>]*>|\w+\([^)]*\)|None): ")
@@ -34,7 +34,7 @@ _TRANSIENT = frozenset({429, 500, 502, 503, 504})
 
 _ADVICE = {
     401: "the API server does not accept the credentials{}: check the token",
-    403: "a permission is missing ('try samples rbac' writes the Role), or admission refuses it",
+    403: "a permission is missing, or admission refuses it",
     413: "the object is too large for the cluster's database: make it smaller",
 }
 _ENDING = "NamespaceTerminating"
@@ -290,10 +290,12 @@ def refuse(what: str, answer: Answer, user: str | None = None) -> NoReturn:
         advice = _ENDING_ADVICE
     elif admission is not None:  # the permission is there
         advice = _UNANSWERED_ADVICE if admission[1] else ""
+    if quota is not None:
+        advice = _QUOTA_ADVICE
     parts = [
         f"{what}: the API server answered {status} {reason}".rstrip(),
         message[:_MESSAGE_LIMIT],
-        _QUOTA_ADVICE if quota else advice.format(f" of user {user}" if user else ""),
+        advice.format(f" of user {user}" if user else ""),
     ]
     retry_after = headers.get("Retry-After", "")
     raise ClusterError(
@@ -303,6 +305,7 @@ def refuse(what: str, answer: Answer, user: str | None = None) -> NoReturn:
         causes=reasons,
         retry_after=float(retry_after) if retry_after.isdecimal() else None,
         transient=status in _TRANSIENT and not too_large and "DisruptionBudget" not in reasons,
+        next_step=NextStep.GRANT_RIGHTS if advice == _ADVICE[403] else None,
     )
 
 

@@ -29,6 +29,7 @@ V1_SENTENCES: Mapping[NextStep, str] = {
     "same request again: {modify}",
     NextStep.NAME_BOTH_PACKAGES: "Delete the Secret if none of your users has written it, then "
     "send the same request again: {modify}",
+    NextStep.GRANT_RIGHTS: "Grant what is missing, then send the same request again: {modify}",
     NextStep.UNFREEZE: "Lift the freeze by the command unfreeze, or wait for its end, then send "
     "the same request again: {modify}",
     NextStep.CHECK_STATUS: "See whether another operation of this VNF runs: openstack vnflcm op "
@@ -51,6 +52,7 @@ SOL003_SENTENCES: Mapping[NextStep, str] = {
     "again: {again}",
     NextStep.NAME_BOTH_PACKAGES: "Delete the Secret if none of your users has written it, then try "
     "again: {again}",
+    NextStep.GRANT_RIGHTS: "Grant what is missing, then try again: {again}",
     NextStep.UNFREEZE: "Lift the freeze by the command unfreeze, or wait for its end, then try "
     "again: {again}",
     NextStep.CHECK_STATUS: "See whether another operation of this VNF runs; if none does, finish "

@@ -221,9 +221,10 @@ class ClusterInstance(ClusterView):
             raise errors.ClusterError(
                 "the operation, or its undo, would be refused (403) because this account may not "
                 f"{'; '.join(str(right) for right in missing)}: nothing was written; bind a Role "
-                "with these rights to it ('try samples rbac' writes one)",
+                "with these rights to it",
                 status=403,
                 reason="Forbidden",
+                next_step=errors.NextStep.GRANT_RIGHTS,
             )
         return not set(refused).intersection(to_release)
 

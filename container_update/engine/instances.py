@@ -48,8 +48,8 @@ def only_instance(
         others = " and one without an id" if None in ids else ""
         empty = " ('' is the one without)" if others else ""
         raise PlanError(
-            f"namespace {namespace} has the VNF instances {', '.join(named)}{others}: expected the "
-            f"id of the one that is meant{empty}, found none"
+            f"namespace {namespace} has the VNF instances {', '.join(named)}{others}: choose "
+            f"one by its id{empty}"
         )
     return named[0] if named else None
 
@@ -159,9 +159,8 @@ def refuse_absent(
     workload = next(filter(is_workload, own), None)
     if workload is not None and not any(key in live for key in own):
         raise NotInstalledError(
-            f"nothing of the {len(own)} objects that {package or 'the record'} describes is in "
-            f"namespace {namespace}: expected the VNF that is updated, {workload} for one; "
-            "install it, or name the namespace where it is"
+            f"none of the {len(own)} objects of {package or 'the record'} is in namespace "
+            f"{namespace}, not even {workload}: install the VNF, or name the namespace where it is"
         )
 
 

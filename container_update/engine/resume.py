@@ -286,8 +286,8 @@ def of_operation(
         expected = names(noted) or "its packages, which the journal does not identify"
         raise PackageError(
             f"the change runs scripts: expected its packages, {expected} "
-            f"(sha256 {', '.join(each.sha256[:12] for each in noted) or 'not known'}), as they "
-            f"were, found {', '.join(named.paths.values()) or 'none named'}: name both; a rollback "
-            "of one that was interrupted needs none"
+            f"(sha256 {', '.join(each.sha256[:12] for each in noted) or 'not known'}), "
+            f"unchanged, found {', '.join(named.paths.values()) or 'none named'}: name both; a "
+            "rollback of an interrupted change needs none"
         )
     return old, new

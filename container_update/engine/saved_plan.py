@@ -162,7 +162,7 @@ def save(path: Path, plan: Plan, request: Saveable, server: str) -> None:
         },
     )
     if path.exists() and _read(path) is None:
-        raise NotSavedError(f"{path}: expected a new file or a saved plan, found another file")
+        raise NotSavedError(f"{path} is another file than a saved plan: choose a new name")
     try:
         _write(path, json.dumps(body, indent=2) + "\n")
     except OSError as error:

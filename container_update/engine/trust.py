@@ -54,9 +54,9 @@ class Trust:
             more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
             raise errors.PlanError(
                 f"{source}: expected steps about objects of this VNF instance, found one about "
-                f"{foreign[0]}{more}, which no package of this request describes, or with other "
-                "content, and which is not known to be the instance's: an account that may create "
-                "Secrets there may have written it; nothing was written",
+                f"{foreign[0]}{more}. No package of this request describes that object with this "
+                "content, and the object is not known to be the instance's: an account that may "
+                "create Secrets there may have written the step. Nothing was written",
                 next_step=next_step,
             )
         return believed

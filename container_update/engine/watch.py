@@ -36,7 +36,7 @@ _PACE = 1.0
 """Seconds between two looks."""
 _WITHOUT_HISTORY = ("", UNINSTALL)
 """Kinds of operations that no history keeps: what was seen of them last counts."""
-_NOT_KNOWN = "how it ended is not known: there is no history of it"
+_NOT_KNOWN = "its result is unknown: the history does not have it"
 
 
 def attach(

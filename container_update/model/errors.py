@@ -44,6 +44,8 @@ class NextStep(enum.Enum):
     """What a journal says is not believed about an object: name packages that describe it."""
     NAME_BOTH_PACKAGES = "name both packages"
     """The history is not believed about an object: make the request with both packages."""
+    GRANT_RIGHTS = "grant rights"
+    """The account may not do what is needed: bind a Role to it, then repeat the request."""
     UNFREEZE = "unfreeze"
     """The instance is frozen: lift that, or wait for its end, then repeat the request."""
     CHECK_STATUS = "check status"
@@ -140,6 +142,11 @@ class NotInstalledError(PlanError):
     """There is no record of what a VNF instance runs from; nothing was written."""
 
 
+class InstalledError(PlanError):
+    """The namespace has an instance of the name that an installation would give to a new one;
+    nothing was written."""
+
+
 class FrozenError(PlanError):
     """The instance is frozen: no operation of it may begin. Nothing was written."""
 
@@ -179,8 +186,9 @@ class ClusterError(ContainerUpdateError):
         causes: frozenset[str] = frozenset(),
         retry_after: float | None = None,
         transient: bool = False,
+        next_step: NextStep | None = None,
     ) -> None:
-        super().__init__(message, next_step=NextStep.RETRY if transient else None)
+        super().__init__(message, next_step=NextStep.RETRY if transient else next_step)
         self.status = status
         self.reason = reason
         self.causes = causes

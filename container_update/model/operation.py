@@ -152,7 +152,7 @@ class Status:
             lines.append(f"Held by {self.holder} {self.held}{expired}.")
         if self.leftovers:
             names = ", ".join(map(str, self.leftovers))
-            lines.append(f"Left of a run that changed nothing; a rollback removes it: {names}.")
+            lines.append(f"A run that changed nothing has left {names}; a rollback removes it.")
         if self.frozen is not None:
             lines.append(f"The VNF instance is {self.frozen}.")
         return "\n".join(lines)

@@ -125,7 +125,7 @@ class Options:
     file_end: str = option(
         KUBECTL,
         "How a text block at the end of a file without a line end is read: as kubectl does, with "
-        "one, or as Tacker does, without. Of a VNF that a VNFM has on record: as Tacker does.",
+        "one, or as Tacker does, without. A VNF of a VNFM: as Tacker does.",
         choices=(KUBECTL, TACKER),
     )
     lease_seconds: float = option(
@@ -136,9 +136,9 @@ class Options:
     )
     history: int = option(
         10,
-        "How many operations that have ended are kept of each VNF instance, as Secrets in its "
-        "namespace, to show and to undo them; 0: none. Of a VNF that a VNFM has on record: the "
-        "last two, to roll the last one back.",
+        "Number of ended operations that the history of each VNF instance keeps, as Secrets in its "
+        "namespace, to show and to undo them; 0: none. A VNF of a VNFM: the last two, to roll the "
+        "last one back.",
         0,
     )
     workers: int = option(100, "Maximum number of workloads that restart at the same time.", 1)
@@ -158,7 +158,7 @@ class Options:
     )
     prometheus: str = option(
         "",
-        "URL of the Prometheus server that the gates of a change ask, as http://prometheus:9090.",
+        "URL of the Prometheus server that gates of a change query: http://prometheus:9090.",
     )
     url_schemes: tuple[str, ...] = option(
         ("http", "https"), "Allowed schemes of def-file URLs: http, https, file."
@@ -208,34 +208,33 @@ class Options:
     )
     signature_ca: str = option(
         "",
-        "A file with certificates, PEM, of those whose signatures of packages are trusted, or of "
-        "who vouches for them: packages that none of them signed are refused; if empty, a "
-        "signature only shows that a package was not changed.",
+        "A PEM file with the certificates of trusted signers, or of their authorities: packages "
+        "that none of them signed are refused. If empty, a signature only shows that a package "
+        "was not changed.",
     )
     require_signature: bool = option(
         False, "Has no effect any more: signature_ca, which it needs, refuses unsigned packages."
     )
     pull: bool = option(
         False,
-        "Have the nodes pull each new image before anything is written, by pods that are deleted "
-        "at once, and refuse the plan where one is not found or not allowed.",
+        "Have the nodes pull each new image first, in pods that are deleted at once, and refuse "
+        "the plan if an image is not found or not allowed.",
     )
     render: bool = option(
         False,
-        "Have kubectl make manifests of a kustomization, and helm of a chart, where a folder of "
-        "that kind is named as a package. The command line does; for packages of others it is not.",
+        "Have kubectl render a folder that is a kustomization, and helm one that is a chart. Only "
+        "the command line does this by default; do not use it for packages of other users.",
     )
     journal_key: str = option(
         "",
-        "A secret text with which journals and the history in the cluster are signed: those that "
-        "no host with the same text has written are refused then.",
+        "A secret text that signs the journals and histories in the cluster: those without its "
+        "signature are refused.",
         secret=True,
     )
     no_journal_key: bool = option(
         False,
-        "Sign no journals and no history, and believe those that are not signed as far as their "
-        "objects are the VNF's. Without it and without journal_key the command makes a key for "
-        "its user.",
+        "Do not sign journals and histories, and accept unsigned ones for objects of the VNF. "
+        "Without this option and journal_key the command makes a key for its user.",
     )
     insecure_skip_tls_verify: bool = option(
         False, "Do not verify the API server's certificate; never use this in production."

@@ -255,7 +255,7 @@ class BlueGreenPlanner(Strategy):
             return key.name
         room = _NAME_LENGTH - _RELEASE_LENGTH - 1
         name = f"{key.name[:room]}-{self.release}"
-        text = "the new Deployment bears the same name: while both are there it is called"
+        text = "the new Deployment has the same name; until the old one is gone it is named"
         self._note(pair.blue, f"{text} {name}")
         return name
 

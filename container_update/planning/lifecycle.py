@@ -84,15 +84,15 @@ def _notes(key: ObjectKey, manifest: Manifest, live: Json, instance_id: str) -> 
         raise PlanError(f"{key}: is being deleted: wait until it is gone, then install")
     if owner == instance_id:
         if not is_equal:
-            text = f"differs from {manifest.source}: an installation leaves it as it is"
+            text = f"differs from {manifest.source}: an installation does not change it"
             yield Note(key, f"{text}; an update or a change of the package brings it there")
     elif not live["metadata"].get("namespace") and is_equal:
-        yield Note(key, f"is there already, {_whose(owner)}: shared, nothing of it is changed")
+        yield Note(key, f"already exists and belongs to {_whose(owner)}: shared, not changed")
     else:
         what = "" if is_equal else ", and it differs from the package's"
         raise PlanError(
-            f"{key} ({manifest.source}): expected no object of this name, found one that is "
-            f"{_whose(owner)}{what}: give the package's another name, delete that one, or label it "
+            f"{key} ({manifest.source}): already exists and belongs to {_whose(owner)}{what}: "
+            "choose another namespace or name, delete the live object, or label it "
             f"with {INSTANCE_LABEL}={instance_id} if it is this instance's"
         )
 
@@ -109,7 +109,7 @@ def _covers(key: ObjectKey, live: Json, manifest: Manifest) -> bool:
 
 
 def _whose(owner: str | None) -> str:
-    return f"VNF instance {owner}'s" if owner else "no VNF instance's"
+    return f"VNF instance {owner}" if owner else "no VNF instance"
 
 
 # --- an uninstallation --------------------------------------------------------------------------
@@ -144,8 +144,8 @@ def uninstall_plan(  # noqa: PLR0913, PLR0917
     steps = []
     for key, body in {**going, **with_definition}.items():
         more = (goes_with or {}).get(key)
-        what = f"part of the instance{f'; with it goes {more}' if more else ''}"
-        reason = Reason(what if key in going else "its definition goes, and its controller")
+        what = f"part of the instance{f'; this also deletes {more}' if more else ''}"
+        reason = Reason(what if key in going else "its definition is deleted, and its controller")
         step = ManifestStep(key, Action.DELETE, body, reasons=(reason,))
         steps.append(with_claims_kept(step))
     return Plan(

@@ -40,7 +40,7 @@ def why_it_stays(key: ObjectKey, live: Json, included: Included | None = None) -
     if (key.group, key.kind) == _CLAIMS and not included.data:
         return "it holds data"
     if not (live["metadata"].get("namespace") or included.shared):
-        return "it is in no namespace, others may use it"
+        return "it is cluster-scoped, others may use it"
     return ""
 
 
@@ -59,7 +59,7 @@ def why_they_stay(
     for key in [key for key in staying if not is_kept(live[key])]:
         gone = [service for service in called_services(key, live[key]) if service in going]
         if gone and key.kind in HOLDS_DATA:
-            staying[key] += f"; {gone[0]}, which converts its objects, goes"
+            staying[key] += f"; {gone[0]}, which converts its objects, is deleted"
         elif gone:
             del staying[key]
     for key, body in live.items():
@@ -67,7 +67,7 @@ def why_they_stay(
             continue
         inside = next((each for each in staying if _goes_with(each, key, body)), None)
         if inside is not None:
-            staying[key] = f"{inside} stays, and would go with it"
+            staying[key] = f"{inside} stays, and would be deleted with it"
     return staying
 
 

@@ -628,7 +628,7 @@ class Strategy:
             return "it is of no VDU in vdu_params"
         if successor is not None:
             return f"{successor}, which takes its place, is in no file of the request"
-        return "" if is_of(self.instance_id, live) else "it does not bear this VNF's label"
+        return "" if is_of(self.instance_id, live) else "it does not have this VNF's label"
 
 
 def refuse_other_selector(step: ManifestStep) -> None:

@@ -35,12 +35,12 @@ _MATCH_IN_PART = "Nothing to do: images and configuration already match the new 
 _MATCH_AS_NOTED = "Nothing to do: no changes; the notes say what differs and stays."
 _NOTHING_TO_DO = {
     INSTALL: "Nothing to do: the cluster already has everything that the package describes.",
-    UNDO: "Nothing to undo: no finished update of this VNF instance is kept.",
+    UNDO: "Nothing to undo: the history has no finished update of this VNF instance.",
     UNINSTALL: "Nothing to do: no object to delete belongs to {}.",
 }
 _NONE_INSTALLED = (
-    "Nothing to do: no VNF instance is installed in namespace {}, and only what has the label of "
-    "an instance is deleted."
+    "Nothing to do: no VNF instance is installed in namespace {}, and only objects with the label "
+    "of an instance are deleted."
 )
 _RESTARTS = "to restart"
 _VERBS = {

@@ -209,8 +209,8 @@ class UpdatePlanner(ConfigPlanner):
                 yield from self._workload_step(old, new, changes, live)
             elif changes and known_kind(old.key).can_change:
                 raise PlanError(
-                    f"{old.key}: expected it in the cluster to change its image, found no such "
-                    "object: install the old package with the instance's id first, which creates it"
+                    f"{old.key}: is not in the cluster, so its image cannot change: create it "
+                    "first, for example by an installation of the old package with this id"
                 )
             else:
                 self.note(old.key, "is not in the cluster: left alone")

@@ -4,8 +4,8 @@ business of :mod:`container_update.cli.terminal.screen`. And the lines at the he
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -80,8 +80,8 @@ class Header:
 
     target: tuple[tuple[str, str], ...]
     """A word and its value: ('Namespace', 'core')."""
-    namespace_by: str = ""
-    """Where the namespace comes from, for people; '': from an option or the context."""
+    remarks: Mapping[str, str] = field(default_factory=dict)
+    """By the word of the target what people need to know of its value."""
     runs_from: PackageIdentity | None = None
     """What the instance runs from by its record, beside an old package that is named."""
 
@@ -98,10 +98,8 @@ class Header:
 
         :param packages: of the plan below it.
         """
-        by = f" ({self.namespace_by})" if self.namespace_by else ""
-        rows = [
-            (word, f"{value}{by}" if word == "Namespace" else value) for word, value in self.target
-        ]
+        known = self.remarks
+        rows = [(w, f"{value} ({known[w]})" if w in known else value) for w, value in self.target]
         if packages:
             rows.append(("Packages", " -> ".join(map(str, packages))))
             rows += self._warning(packages)

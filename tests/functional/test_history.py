@@ -88,7 +88,7 @@ def test_a_failed_update_is_in_the_history_with_its_cause_and_cannot_be_undone(c
     assert "ImagePull" in revision.cause
     assert not revision.can_be_undone
     assert cnf.undo() is None
-    with pytest.raises(PlanError, match="revision 1: expected an operation whose result is done"):
+    with pytest.raises(PlanError, match="revision 1: no finished operation has this number"):
         cnf.undo(1)
 
 

@@ -195,6 +195,15 @@ def test_an_installation_again_while_a_rollout_is_stuck_touches_nothing(shell: S
     assert uids(shell.cnf) == before
 
 
+def test_a_product_that_is_installed_is_updated_by_the_command_that_the_error_names(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    package = shell.package(**FILES)
+    assert shell.run("install", package)[0] == 0
+    assert shell.run("install", package)[0] == 5
+    assert f"To update it: container-update apply {package} " in capsys.readouterr().err
+
+
 def test_what_is_somebody_elses_is_not_touched(shell: Shell) -> None:
     other = shell.package(cm=config_map(setting="of others"))
     status, text = shell.run("install", other)
@@ -235,7 +244,7 @@ metadata: {name: kept, annotations: {helm.sh/resource-policy: keep}}
     more = ("--instance-id", INSTANCE, "--delete-data")
     status, text = shell.run("uninstall", package, *more, "--plan")
     assert status == 3
-    assert "with it goes its volume" in text
+    assert "this also deletes its volume" in text
     assert shell.run("uninstall", package, *more)[0] == 0
     assert names(shell.cnf) == {"kept"}
 
@@ -249,16 +258,16 @@ def test_a_second_instance_shares_a_definition_that_is_the_same(shell: Shell) ->
     assert shell.run("install", one, "--instance-id", "one")[0] == 0
     status, text = shell.run("install", two, "--instance-id", "two")
     assert status == 0
-    assert "shared, nothing of it is changed" in text
+    assert "shared, not changed" in text
     status, text = shell.run("uninstall", "--instance-id", "one")
     assert status == 0
-    assert "it is in no namespace, others may use it" in text
+    assert "it is cluster-scoped, others may use it" in text
     assert shell.cnf.admin.get(ObjectKey(group, "Thing", shell.cnf.namespace, "two")) is not None
     status, text = shell.run("uninstall", "--instance-id", "two")
     assert status == 0
     status, text = shell.run("uninstall", one, "--instance-id", "one", "--delete-shared")
     assert status == 0
-    assert "with it goes every Thing: 0" in text
+    assert "this also deletes every Thing: 0" in text
 
 
 def test_twelve_definitions_of_one_group_are_installed_with_an_object_of_each(shell: Shell) -> None:
@@ -606,7 +615,7 @@ def test_what_was_uninstalled_is_not_updated_in_part(cnf: Cnf) -> None:
     """Its configuration would be created, and its workloads be left alone."""
     cnf.instantiate(**FILES)
     terminate(None, cnf.admin, **where(cnf), options=cnf.options)
-    with pytest.raises(NotInstalledError, match=r"^nothing of the 2 objects that .* describes"):
+    with pytest.raises(NotInstalledError, match=r"^none of the 2 objects of"):
         cnf.update({**FILES, "cm": config_map(setting="b")})
     assert names(cnf) == set()
 
@@ -617,8 +626,8 @@ def test_a_change_in_a_namespace_without_the_vnf_does_not_install_it(
     packages = shell.package(**FILES), shell.package(**FILES, d=config_map("d", setting="a"))
     status, _ = shell.run("change", *packages, "--upgrade-type", "RollingUpdate")
     assert status == PlanError.exit_status
-    assert "expected the VNF that is updated" in capsys.readouterr().err
-    nothing = f"no VNF instance is installed in namespace {shell.cnf.namespace}, and only what"
+    assert "not even" in capsys.readouterr().err
+    nothing = f"no VNF instance is installed in namespace {shell.cnf.namespace}, and only objects"
     assert nothing in shell.run("uninstall")[1]
     assert names(shell.cnf) == set()
 

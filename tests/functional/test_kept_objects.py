@@ -142,7 +142,7 @@ def test_its_namespace_stays_with_it(cnf: Cnf) -> None:
     install(package(cnf, space=space, **OBJECTS), cnf.admin, options=cnf.options, **cnf.where)
     outcome = ended(cnf, data=True, shared=True)
     texts = {note.key.kind: note.text for note in outcome.plan.notes}
-    assert "stays, and would go with it" in texts["Namespace"]
+    assert "stays, and would be deleted with it" in texts["Namespace"]
     assert there(cnf).keys() == KINDS.keys()
 
 

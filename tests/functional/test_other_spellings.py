@@ -698,7 +698,7 @@ def test_an_update_says_of_none_that_it_does_not_take_effect(world: World) -> No
 def test_another_instance_shares_those_that_have_no_namespace(world: World) -> None:
     kinds = [kind for kind, (one, _) in OBJECTS.items() if UNIQUE in one["metadata"]["name"]]
     outcome = world.install(world.package(1, kinds), "another")
-    notes = [note for note in outcome.plan.notes if "shared, nothing of it is changed" in note.text]
+    notes = [note for note in outcome.plan.notes if "shared, not changed" in note.text]
     assert len(notes) == len(kinds)
     assert not outcome.results
 

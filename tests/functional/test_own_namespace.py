@@ -247,6 +247,22 @@ def test_one_of_another_name_that_is_nowhere_is_an_error_still(site: Site) -> No
         install(site.package(), site.cnf.admin, namespace="nowhere", instance_id=INSTANCE)
 
 
+def test_one_that_is_being_deleted_is_refused_before_anything_is_tried_in_it(
+    site: Site, bare: dict[str, str]
+) -> None:
+    admin, key = site.cnf.admin, ObjectKey("", "ConfigMap", site.name, "held")
+    admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": site.name}})
+    held = {"name": key.name, "namespace": site.name, "finalizers": ["example.com/held"]}
+    admin.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": held})
+    admin.delete(ObjectKey("", "Namespace", "", site.name))
+    with pytest.raises(PlanError, match=r"^namespace .* is being deleted: wait until it is gone"):
+        site.install(bare["old"])
+    body = admin.get(key)
+    assert body is not None
+    body["metadata"]["finalizers"] = []
+    admin.replace(body)
+
+
 # --- one that no package has, created with the installation --------------------------------------
 
 

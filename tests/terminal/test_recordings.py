@@ -144,7 +144,7 @@ def test_before_an_operation_of_somebody_else_is_ended_it_is_shown_and_asked_abo
     interrupt(kubeconfig)
     refused = rollback("ann", "\n")
     assert refused.status == 13
-    assert f"It was begun by {getpass.getuser()}@" in refused.words
+    assert f"{getpass.getuser()}@" in refused.words
     assert rollback("ann", "y\n").status == 0
     interrupt(kubeconfig)
     own = rollback(getpass.getuser(), "\n")

@@ -186,7 +186,7 @@ def test_a_failed_update_shows_cause_and_next_step_in_dark_mode_too(
     state.select_option("FAILED_TEMP")
     visit.see(visit.card("History", "Update failing"), "Failed, needs a decision")
     state.select_option("")
-    failed.get_by_role("link", name="Decide what becomes of it").click()
+    failed.get_by_role("link", name="Decide about it").click()
     visit.badge("Update failed")
     assert visit.operation.get_by_text("POST /vnflcm").count() == 0
     assert visit.faults() == []

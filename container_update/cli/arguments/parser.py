@@ -106,7 +106,7 @@ class CommandParser(argparse.ArgumentParser):
         if "--plan" in named:
             return shlex.join([*self.prog.split(), *words, "--plan"])
         program, _, verb = self.prog.rpartition(" ")
-        return shlex.join([*program.split(), "plan", *words]) if verb == "apply" else ""
+        return shlex.join([*program.split(), "plan", *words]) if verb in {"apply", "plan"} else ""
 
     def format_help(self) -> str:
         """Return the help, whose usage does not list each option again."""

@@ -65,7 +65,7 @@ def add_change_arguments(
     hide(add("--records", metavar="FILE", type=Path,
         help="the file to write the VnfInstance to after the change"))  # fmt: skip
     add("--leave-failed", action="store_true",
-        help="leave what fails for resume or rollback")  # fmt: skip
+        help="leave a failure for resume or rollback")  # fmt: skip
     output.add_plan_arguments(command)
     output.add_approval_arguments(command)
 

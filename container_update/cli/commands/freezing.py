@@ -17,13 +17,13 @@ from container_update.model.times import time_of
 
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the commands; see :mod:`container_update.cli.commands.update`."""
-    text = "let no operation of an instance begin"
-    command = add("freeze", _freeze, text, f"{text}; one under way can be ended")
+    text = "refuse new operations of an instance"
+    command = add("freeze", _freeze, text, f"{text}; one under way can end")
     command.add_argument("--until", metavar="TIME", type=_time,
         help="when it ends: 8h, or 2026-12-31T06:00+01:00 (default: with unfreeze)")  # fmt: skip
     operate.add_message_argument(command)
     connection.add_cluster_arguments(command, (output.TEXT,), used=option_arguments.READING)
-    command = add("unfreeze", _unfreeze, "let operations of an instance begin again")
+    command = add("unfreeze", _unfreeze, "accept operations of an instance again")
     output.add_detailed_exitcode(command)
     connection.add_cluster_arguments(command, (output.TEXT,), used=option_arguments.READING)
 

@@ -88,7 +88,7 @@ def _several(parsed: argparse.Namespace, out: TextIO) -> int:
     if parsed.instance_id is not None:
         found = tuple(each for each in found if each[1] == (parsed.instance_id or None))
     if not found and not output.is_document(parsed):
-        return output.write_nothing("No operation is kept there.", parsed, out)
+        return output.write_nothing("The history has no operation.", parsed, out)
     lines = history_report.histories_lines(found)
     page = history_report.histories_markdown(found)
     _write(lines, history_report.histories_dict(found), page, parsed, out)
@@ -123,6 +123,6 @@ def _chosen(parsed: argparse.Namespace, revisions: Sequence[Revision]) -> Revisi
             return each
     known = ", ".join(str(each.number) for each in reversed(revisions))
     raise PlanError(
-        f"revision {parsed.revision}: expected one that is kept in namespace {parsed.namespace} "
-        f"({known}), found none of this number"
+        f"revision {parsed.revision}: the history in namespace {parsed.namespace} does not have "
+        f"it: choose one of {known}"
     )

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the commands; see :mod:`container_update.cli.commands.update`."""
-    text = "show what is under way, else how the workloads are"
+    text = "show the operation under way, and the workloads"
     command = add("status", _status, text)
     command.add_argument("--watch", action="store_true",
         help="follow an operation that runs until it has ended; write nothing")  # fmt: skip
@@ -41,13 +41,13 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     for verb, text in (
         ("resume", "finish an operation that was interrupted"),
         ("rollback", "undo an operation that was interrupted"),
-        ("promote", "let a change go on that waits for a person"),
+        ("promote", "continue a change that waits for a person"),
         ("abort", "undo a change that waits for a person"),
     ):
         command = add(verb, partial(run, verb), text)
         command.add_argument("packages", metavar="PACKAGE", nargs="*",
-            help="the packages of the operation: needed where it is about other namespaces, "
-            "objects in no namespace or RBAC, or runs scripts")  # fmt: skip
+            help="the packages of the operation: needed if it writes to other namespaces, RBAC "
+            "or cluster-scoped objects, or runs scripts")  # fmt: skip
         output.add_approval_arguments(command)
         output.add_detailed_exitcode(command)
         connection.add_cluster_arguments(command)

@@ -42,15 +42,15 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     _add_common(command)
     output.add_approval_arguments(command)
 
-    text = "undo finished updates: go back to what was there before"
+    text = "undo finished updates: restore the state before"
     command = add("undo", partial(operate.run, _undo_request), text)
     command.add_argument("revision", metavar="REV", type=int, nargs="?",
         help="the first update to undo, with all after it (default: the newest)")  # fmt: skip
     command.add_argument("--package", metavar="PACKAGE", action="append", default=[],
-        help="of a change that is undone (repeatable): both where it had scripts")  # fmt: skip
+        help="of the change to undo (repeatable); both, if it had scripts")  # fmt: skip
     operate.add_arguments(command)
 
-    text = "create what a package describes, and wait until it is ready"
+    text = "create the objects of a package and wait for them"
     command = add("install", partial(operate.run, _install_request), text)
     command.add_argument("package", metavar="PACKAGE", help=connection.PACKAGE)
     command.add_argument("--create-namespace", action="store_true",
@@ -58,14 +58,14 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     )  # fmt: skip
     _add_instance(command)
 
-    text = "delete what a VNF instance has, and wait until it is gone"
+    text = "delete the objects of an instance and wait for that"
     command = add("uninstall", partial(operate.run, _uninstall_request), text)
     command.add_argument("package", metavar="PACKAGE", nargs="?",
-        help="what it runs from, where there is no record of it")  # fmt: skip
+        help="the package it runs from, if no record has it")  # fmt: skip
     command.add_argument("--delete-data", action="store_true",
         help="delete its PersistentVolumeClaims and the data too")  # fmt: skip
     command.add_argument("--delete-shared", action="store_true",
-        help="delete Namespaces and what is cluster-scoped too")  # fmt: skip
+        help="delete Namespaces and cluster-scoped objects too")  # fmt: skip
     _add_instance(command)
 
 
@@ -79,9 +79,9 @@ def _add_common(command: argparse.ArgumentParser) -> None:
 
 def _add_instance(command: argparse.ArgumentParser) -> None:
     command.add_argument("--def-file", action="append", default=[], metavar="PATH",
-        help="a def-file of it (repeatable; default: all)")  # fmt: skip
+        help="a def-file of the package (repeatable; default: all)")  # fmt: skip
     command.add_argument("--leave-failed", action="store_true",
-        help="leave what fails for resume or rollback")  # fmt: skip
+        help="leave a failure for resume or rollback")  # fmt: skip
     operate.add_arguments(command)
 
 

@@ -13,6 +13,7 @@ from container_update.engine.saved_plan import StalePlanError
 from container_update.model.errors import (
     ChangeNeededError,
     ContainerUpdateError,
+    InstalledError,
     NextStep,
     NotInstalledError,
     UpdateFailedError,
@@ -36,6 +37,7 @@ SENTENCES: Mapping[NextStep, str] = {
     "the old one with both; else delete the Secret",
     NextStep.NAME_BOTH_PACKAGES: "If it is yours, run the same command again and name both "
     "packages, {both}; else delete the Secret",
+    NextStep.GRANT_RIGHTS: "The Role that an update needs: {rbac}",
     NextStep.UNFREEZE: "To let operations begin again: {unfreeze}",
     NextStep.CHECK_STATUS: "See whether another run goes on with it: {status}; if none does, "
     "finish it: {resume}; or go back: {rollback}",
@@ -44,6 +46,11 @@ SENTENCES: Mapping[NextStep, str] = {
 _OF_PACKAGE = ("request", "coordinate_new", "coordinate_old", "new_def_file", "flavour_id")
 """Options of a change of the package that have another value for another package."""
 
+_OTHER_VERBS = (
+    (NotInstalledError, "install it: {} install", "new"),
+    (InstalledError, "update it: {} apply", "package"),
+)
+"""The verb that fits instead, and the argument that has its package."""
 
 _ADDRESS_OF_NAMESPACE = ("kubeconfig", "context", "namespace")
 
@@ -69,9 +76,10 @@ def _of_class(error: ContainerUpdateError, parsed: argparse.Namespace) -> str:
     if isinstance(error, ChangeNeededError) and not getattr(parsed, "family", ""):
         packages = [each for name in ("old", "new") if (each := getattr(parsed, name, ""))]
         return f"To do that: {_change_command(packages, parsed)}"
-    if isinstance(error, NotInstalledError) and (new := getattr(parsed, "new", "")):
-        command = f"{_program(parsed)} install {shlex.quote(new)}{_address(parsed)}"
-        return f"To install it: {command}"
+    for kind, does, argument in _OTHER_VERBS:
+        if isinstance(error, kind) and (package := getattr(parsed, argument, "")):
+            command = f"{does.format(_program(parsed))} {shlex.quote(package)}"
+            return f"To {command}{_address(parsed)}"
     if isinstance(error, UpdateFailedError) and error.next_step is NextStep.FIX_AND_RETRY:
         return f"{_cause_to_fix(error.outcome)}, then run the same command again"
     return ""
@@ -97,6 +105,7 @@ def next_sentence(step: NextStep, parsed: argparse.Namespace) -> str:
     return SENTENCES[step].format(
         **{verb: f"{program}{family} {verb}{given}{options}" for verb in verbs},
         status=f"{program}{family} status{options}",
+        rbac=f"{program} try samples rbac",
         unfreeze=f"{program} unfreeze{options}",
         both="--package OLD --package NEW" if hasattr(parsed, "revision") else "OLD NEW",
     )

@@ -212,9 +212,7 @@ def add_detailed_exitcode(command: argparse.ArgumentParser) -> None:
 
 def add_approval_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of what writes: about the question before that, and its progress."""
-    command.add_argument(
-        "-y", "--yes", action="store_true", help="do not ask on a terminal, carry out the plan"
-    )
+    command.add_argument("-y", "--yes", action="store_true", help="do not ask; carry out the plan")
     hide(command.add_argument("--leave-on-signal", action="store_true",
         help="at SIGHUP, SIGINT or SIGTERM, leave the operation for resume or rollback instead of "
         "undoing it"))  # fmt: skip

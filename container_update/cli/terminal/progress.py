@@ -301,8 +301,9 @@ class _PlainView(_View):
     """The plan, a line for each step that ends, and one after each silence."""
 
     def show(self, event: Event) -> None:
-        self._screen.show(self.lines(event))
-        self._last = time.monotonic()
+        if shown := list(self.lines(event)):
+            self._screen.show(shown)
+            self._last = time.monotonic()
 
     @contextmanager
     def opened(self) -> Iterator[None]:

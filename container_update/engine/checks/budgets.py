@@ -22,7 +22,7 @@ from container_update.workloads.pod_status import is_deleting, is_finished, is_r
 from container_update.workloads.traffic import matches
 
 _KIND = "PodDisruptionBudget"
-_END = "it is waited for until the time limit, then everything is put back"
+_END = "the operation waits until its time limit, then undoes everything"
 
 
 def with_budgets_noted(plan: Plan, cluster: ReadOnlyCluster, informer: Informer) -> Plan:

@@ -136,9 +136,8 @@ def check_images_pullable(
         texts = "; ".join(f"{note.key}, {note.text}" for note in failed)
         raise UnpulledImagesError(
             plan,
-            f"expected new images that the nodes can pull, found {len(failed)} of {len(images)} "
-            f"that they cannot: {texts}: nothing was written; push them, or correct the pull "
-            "secrets",
+            f"the nodes cannot pull {len(failed)} of {len(images)} new images: {texts}: nothing "
+            "was written; push them, or correct the pull secrets",
         )
     return plan
 

@@ -53,12 +53,19 @@ def refuse_missing_namespaces(
             refuse_if_known_missing(namespace, cluster)
 
 
-def refuse_missing(namespace: str, cluster: ReadOnlyCluster) -> None:
+def refuse_missing(namespace: str, cluster: ReadOnlyCluster, *, is_written: bool = True) -> None:
     """Raise PlanError where the namespace does not exist.
 
+    :param is_written: objects are to be created in it: it may not be going either.
     :raises ClusterError: it cannot be read; with status 403: the account may not.
     """
-    if cluster.get(namespace_key(namespace)) is None:
+    body = cluster.get(namespace_key(namespace))
+    if is_written and body is not None and body["metadata"].get("deletionTimestamp"):
+        raise PlanError(
+            f"namespace {namespace} is being deleted: wait until it is gone, then create it, or "
+            "choose another one"
+        )
+    if body is None:
         raise PlanError(
             f"namespace {namespace} does not exist: create it and instantiate the VNF there, "
             "or name the right one"
@@ -93,4 +100,4 @@ def _is_others(body: Json) -> bool:
 
 def refuse_if_known_missing(namespace: str, cluster: ReadOnlyCluster) -> None:
     """Raise PlanError where the account may read namespaces, and this one does not exist."""
-    if_allowed(lambda: refuse_missing(namespace, cluster), None)
+    if_allowed(lambda: refuse_missing(namespace, cluster, is_written=False), None)

@@ -116,8 +116,9 @@ def rights(plan: Plan, cluster: ReadOnlyCluster) -> str:
     if missing := cluster.missing_rights(needed):
         raise errors.ClusterError(
             f"this account may not {'; '.join(map(str, missing))}: bind a Role with these rights "
-            "to it ('try samples rbac' writes one)",
+            "to it",
             status=403,
+            next_step=errors.NextStep.GRANT_RIGHTS,
         )
     return f"all {len(needed)} that are needed"
 

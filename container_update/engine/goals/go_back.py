@@ -227,8 +227,7 @@ def _first(done: Sequence[Revision], number: int | None) -> Revision | None:
             return each
     known = ", ".join(str(each.number) for each in reversed(done)) or "none"
     raise PlanError(
-        f"revision {number}: expected an operation whose result is done (these are: {known}), "
-        "found none of this number: name one of them"
+        f"revision {number}: no finished operation has this number: choose one of {known}"
     )
 
 
@@ -238,8 +237,8 @@ def _refuse_unfit(revision: Revision) -> None:
         raise PlanError(f"{what}: expected an update, found the installation: uninstall the VNF")
     if revision.origin.kind in UPDATES and not revision.is_kept:
         raise PlanError(
-            f"{what}: what was there before it is not kept, because it is too large, or a part "
-            "of it was deleted: update to the old package"
+            f"{what}: the history does not have the content before it (it is too large, or a part "
+            "was deleted): update to the old package"
         )
 
 
@@ -265,17 +264,17 @@ def changing_back(before: Revision | None, undone: Sequence[Revision], namespace
     advice = f"change the package back{f', from {packages}' if packages else ''}"
     if then is None or now is None or not (then.is_whole and now.is_whole):
         raise PlanError(
-            f"revision {first.number} ({first.origin.title}): what the VNF ran from before "
-            "it, or runs from now, is not kept: this program did not install it, it is large, or "
-            f"an earlier revision is gone: {advice}"
+            f"revision {first.number} ({first.origin.title}): the history does not have the "
+            "package before it, or the present one (this program did not install it, it is too "
+            f"large, or an earlier revision is gone): {advice}"
         )
     written = {step.key for each in undone for step in each.object_steps}
     new = match.index(then.by_path)
     elsewhere = {key for key in new if key.kind == "Secret" and key.namespace != namespace}
     if lost := elsewhere & written:
         raise PlanError(
-            f"{', '.join(map(str, lost))}: what a Secret of another namespace had is not kept with "
-            f"the VNF: {advice}"
+            f"{', '.join(map(str, lost))}: the history has no content of Secrets in other "
+            f"namespaces: {advice}"
         )
     identities = (now.package, then.package) if now.package and then.package else ()
     return Packages(

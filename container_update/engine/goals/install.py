@@ -22,7 +22,7 @@ from container_update.engine.instances import manifests_in_record
 from container_update.engine.read_packages import packages_of
 from container_update.model import context_threads
 from container_update.model.cluster import ReadOnlyCluster
-from container_update.model.errors import PlanError
+from container_update.model.errors import InstalledError
 from container_update.model.objects import Manifest, namespace_key
 from container_update.model.options import Options
 from container_update.model.plan import INSTALL, Plan
@@ -67,15 +67,15 @@ class Install(PackageGoal):
         return self._read()
 
     def refuse_taken(self, cluster: ReadOnlyCluster) -> None:
-        """Raise PlanError where the name of the product is another instance's."""
+        """Raise InstalledError where the name of the product is another instance's."""
         retrying = RetryingReader(cluster, self._options.retry_seconds)
         where = self.intent.where
         taken = History(retrying, *where).instance()
         if taken is not None:
-            raise PlanError(
-                f"namespace {where[0]} has a VNF instance {where[1]} already, which "
-                f"runs from {taken.package}: update it, or give another instance id for a second "
-                "instance; with this id given, what is missing of it is added"
+            raise InstalledError(
+                f"namespace {where[0]} already has VNF instance {where[1]}, which runs from "
+                f"{taken.package}: update it, or choose another instance id for a second instance; "
+                "with this id, the installation adds only missing objects"
             )
 
     def digest(self) -> str:

@@ -316,7 +316,7 @@ def test_the_command_waits_and_says_what_to_do(
     key.write_text("another host's")
     change += ["--journal-key", str(key)]
     assert main(["change", *packages, *change, *site.command_options], planned) == 3
-    assert "What is under way cannot be told: Secret" in planned.getvalue()
+    assert "The state of the last operation cannot be read: Secret" in planned.getvalue()
     assert main(["promote", *packages, "--yes", *site.command_options], shown) == 0
     assert site.is_at("v2")
     assert main(["promote", "--yes", *site.command_options], shown) != 0

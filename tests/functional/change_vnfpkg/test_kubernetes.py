@@ -134,7 +134,7 @@ def test_an_object_without_this_vnfs_label_is_not_deleted(site: Site) -> None:
     site.shape = Shape()
     outcome = site.change(V2).outcome
     assert site.get("", "ConfigMap", "cm")["data"] == {"setting": "x"}
-    assert any("does not bear this VNF's label" in note.text for note in outcome.plan.notes)
+    assert any("does not have this VNF's label" in note.text for note in outcome.plan.notes)
 
 
 def test_a_volume_claim_is_never_deleted(site: Site) -> None:

@@ -121,7 +121,7 @@ def test_a_secret_of_another_namespace_does_not_come_back(site: Site, elsewhere:
         site.shape = replace(site.shape, more={**site.shape.more, "login.yaml": there})
         site.change(release)
         site.runs_from(release)
-    with pytest.raises(PlanError, match="what a Secret of another namespace had is not kept"):
+    with pytest.raises(PlanError, match="history has no content of Secrets in other namespaces"):
         site.undo()
     assert site.is_at("v3")
 

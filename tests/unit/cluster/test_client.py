@@ -23,7 +23,7 @@ from container_update.cluster import kubeconfig
 from container_update.cluster.client import KubernetesCluster, connect, connect_vim
 from container_update.cluster.credentials import pem
 from container_update.model.cluster import ClusterContext, Right
-from container_update.model.errors import ClusterError
+from container_update.model.errors import ClusterError, NextStep
 from container_update.model.objects import Collection, ObjectKey
 from container_update.model.options import Options
 
@@ -194,7 +194,7 @@ CUT_OFF = urllib3.exceptions.SSLError(ssl.SSLEOFError(8, "EOF occurred in violat
         ),
         pytest.param(
             Answer(403, status(403, "Forbidden", "pods is forbidden")),
-            "a permission is missing ('try samples rbac' writes the Role), or admission refuses it",
+            "a permission is missing, or admission refuses it",
             403,
             id="a refused verb",
         ),
@@ -240,6 +240,8 @@ def test_a_refusal_is_told_with_what_to_do_next(
         cluster.replace(body)
     assert expected in str(raised.value)
     assert raised.value.status == code
+    may_not = "a permission is missing" in expected
+    assert (raised.value.next_step is NextStep.GRANT_RIGHTS) == may_not
 
 
 @pytest.mark.parametrize(

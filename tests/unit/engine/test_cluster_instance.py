@@ -283,7 +283,7 @@ def test_a_journal_about_an_object_of_another_instance_is_refused_with_its_name(
     cluster = fake()
     interrupt(cluster)
     cluster.objects[ONE]["metadata"]["labels"] = {INSTANCE_LABEL: "another"}
-    with pytest.raises(PlanError, match="found one about ConfigMap ns/one, which no package"):
+    with pytest.raises(PlanError, match=r"found one about ConfigMap ns/one\. No package"):
         operation(cluster).recover(back=True)
     assert content(cluster) == {"one": NEW}
 

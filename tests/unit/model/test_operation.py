@@ -59,7 +59,7 @@ def test_a_status_says_what_runs_and_who_holds_it() -> None:
 def test_a_status_names_what_a_run_left_that_changed_nothing() -> None:
     status = Status(None, leftovers=(ObjectKey("", "Secret", "ns", "container-update-i.1"),))
     assert str(status).splitlines()[1] == (
-        "Left of a run that changed nothing; a rollback removes it: Secret ns/container-update-i.1."
+        "A run that changed nothing has left Secret ns/container-update-i.1; a rollback removes it."
     )
     assert status.as_dict()["leftovers"] == [
         {"group": "", "kind": "Secret", "namespace": "ns", "name": "container-update-i.1"}

@@ -20,10 +20,10 @@ JUDGES: dict[str, tuple[tuple[str, str], Json, str | None]] = {
     ),
     "an APIService": (("apiregistration.k8s.io", "APIService"), {"spec": CALL}, None),
     "a webhook elsewhere": (
-        (ADMISSION, WEBHOOKS), {"webhooks": [{"clientConfig": OTHER}]}, "it is in no namespace"
+        (ADMISSION, WEBHOOKS), {"webhooks": [{"clientConfig": OTHER}]}, "it is cluster-scoped"
     ),
     "a webhook at a URL": (
-        (ADMISSION, WEBHOOKS), {"webhooks": [{"clientConfig": {"url": "x"}}]}, "it is in no names"
+        (ADMISSION, WEBHOOKS), {"webhooks": [{"clientConfig": {"url": "x"}}]}, "it is cluster"
     ),
     "one that is to be kept": (
         (ADMISSION, WEBHOOKS), {**KEPT, "webhooks": [{"clientConfig": CALL}]}, "its annotation"
@@ -31,10 +31,10 @@ JUDGES: dict[str, tuple[tuple[str, str], Json, str | None]] = {
     "a conversion": (
         ("apiextensions.k8s.io", "CustomResourceDefinition"),
         {"spec": {**NAMES, "conversion": {"webhook": {"clientConfig": CALL}}}},
-        "Service cnf/hook, which converts its objects, goes",
+        "Service cnf/hook, which converts its objects, is deleted",
     ),
     "another kind": (
-        ("example.com", "Widget"), {"spec": CALL, "webhooks": ["text"]}, "it is in no namespace"
+        ("example.com", "Widget"), {"spec": CALL, "webhooks": ["text"]}, "it is cluster-scoped"
     ),
 }  # fmt: skip
 

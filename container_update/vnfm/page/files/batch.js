@@ -10,8 +10,8 @@ import { button, element, fill, say, tone } from "./view.js";
 
 const FAILED = new Set(["FAILED_TEMP", "FAILED", "ROLLED_BACK", "REFUSED"]);
 const REQUESTS = {
-  cancel: ["Stop", "Nothing more of it begins; what has begun goes on."],
-  resume: ["Resume", "What failed is tried again, then the batch goes on."],
+  cancel: ["Stop", "No further instance begins; running operations go on."],
+  resume: ["Resume", "Failed instances are tried again, then the batch continues."],
 };
 const title = document.getElementById("batch-title");
 const target = document.getElementById("batch").lastElementChild;

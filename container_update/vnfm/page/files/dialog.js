@@ -10,7 +10,7 @@ let current = null;
 /**
  * Shows the dialog.
  *
- * fields: [{name, label, value, longest, options: [[value, text], ...] | undefined, kind: "number"}]
+ * fields: [{name, label, value, options: [[value, text], ...] | undefined, kind: "number"}]
  * form: one of form.js, before the fields; typed: what has to be typed first, for what is dangerous.
  * command(values): the command that does the same; act(values): does it, and may raise Refused;
  * then(answer) shows what became of it.
@@ -30,15 +30,15 @@ export function ask({ title, text, fields = [], form, command, confirm, typed, a
 }
 
 /** The field for the reason, which the history shows, and the path of a request with it. */
-export const WHY = { name: "why", label: "Why (optional)", longest: 255 };
+export const WHY = { name: "why", label: "Why (optional)" };
 export const because = (path, { why }) => (why ? `${path}?why=${encodeURIComponent(why)}` : path);
 
-function entry({ name, label, value = "", options, kind, min = "1", longest = 255 }) {
+function entry({ name, label, value = "", options, kind, min = "1" }) {
   const id = `field-${name}`;
   const made = options
     ? element("select", {}, ...options.map(([key, text]) => element("option", { value: key }, text)))
     : element("input",
-      { type: kind ?? "text", autocomplete: "off", maxlength: longest, ...(kind === "number" ? { min } : {}) });
+      { type: kind ?? "text", autocomplete: "off", maxlength: 255, ...(kind === "number" ? { min } : {}) });
   made.id = id;
   if (!options || value) made.value = value;
   return [element("label", { for: id }, label), made];
@@ -60,7 +60,7 @@ function show() {
     say(at("problem"), "");
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    say(at("problem"), `The request is no JSON: ${error.message}`);
+    say(at("problem"), `The request is not JSON: ${error.message}`);
   }
 }
 

@@ -111,7 +111,7 @@ function operationDetail({ api, id, state, ...operation }, attempt) {
     element("p", { class: "problem" }, problemOf(operation)), open,
     element("p", { class: "code quiet" }, id), count, steps.element);
   if (state === "FAILED_TEMP") {
-    open.append(element("a", { href: `#/instances/${operation.instanceId}` }, "Decide what becomes of it"));
+    open.append(element("a", { href: `#/instances/${operation.instanceId}` }, "Decide about it"));
   }
   attempt(async () => {
     const progress = await send("GET", `/vnflcm/${api}/vnf_lcm_op_occs/${id}/progress`);

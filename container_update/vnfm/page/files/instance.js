@@ -137,7 +137,7 @@ async function askInstantiation(instance) {
     + `namespace default: this one gets ${namespace}, which has to exist.` : "";
   ask({
     title: `Instantiate ${instance.name}?`,
-    text: `What its package ${instance.package} describes is created in the VIM.${own} ${named(instance)}`,
+    text: `The objects of its package ${instance.package} are created in the VIM.${own} ${named(instance)}`,
     form,
     fields: [WHY],
     command: () => commands.instantiate(instance, form.value()),
@@ -154,7 +154,7 @@ function askHeal(instance) {
   });
   ask({
     title: `Heal ${instance.name}?`,
-    text: `One VNFC is replaced, or everything is brought to what the package says. ${named(instance)}`,
+    text: `One VNFC is replaced, or all objects are restored as in the package. ${named(instance)}`,
     fields: [
       {
         name: "vnfc",

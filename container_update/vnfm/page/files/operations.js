@@ -43,15 +43,15 @@ const STATES = {
   FAILED_TEMP: "Failed, needs a decision",
   FAILED: "Given up",
 };
-const UNDONE = "Everything is as before already: this ends the operation.";
+const UNDONE = "Everything is as before. This ends the operation.";
 const REQUESTS = {
-  retry: ["Retry", "The operation goes on where it stopped."],
-  rollback: ["Roll back", "What the operation changed is undone."],
-  fail: ["Give up", "Nothing is done any more: everything stays as it is now, and the instance is "
-    + "free for another operation. This cannot be undone."],
-  cancel: ["Cancel operation", "What has not begun will not begin; what has begun stops, and what it "
-    + "changed is undone."],
-  promote: ["Promote", "The operation goes on: the new version takes over."],
+  retry: ["Retry", "The operation continues where it stopped."],
+  rollback: ["Roll back", "All changes of the operation are undone."],
+  fail: ["Give up", "The operation ends: everything stays as it is now, and the instance accepts "
+    + "another operation. This cannot be undone."],
+  cancel: ["Cancel operation", "No new step begins, the current ones stop, and all changes "
+    + "are undone."],
+  promote: ["Promote", "The operation continues: the new version takes over."],
   abort: ["Abort", "The operation goes back: the old version stays."],
 };
 
@@ -136,10 +136,10 @@ function advice({ requests }, isInTrouble, isAsBefore) {
   if (requests.includes("rollback")) {
     return ["rollback", isAsBefore
       ? "The old version runs as before. Roll back ends this operation, so that a corrected package "
-        + "can be used. Retry helps where the cause was outside the package, and is gone."
-      : "Some objects are changed. Roll back restores them; Retry goes on, once the cause is gone."];
+        + "can be used. Retry helps if the cause was outside the package and is fixed."
+      : "Some objects are changed. Roll back restores them; Retry continues, after you fix the cause."];
   }
-  return ["retry", "Retry goes on where it stopped, once the cause is gone."];
+  return ["retry", "Fix the cause, then Retry continues where the operation stopped."];
 }
 
 function askAbout(operation, request, isAsBefore) {

@@ -68,7 +68,7 @@ function* actions({ id, name, vnfdId, onboardingState, operationalState, isUsed 
 function askNewInstance(name, vnfdId) {
   ask({
     title: `New instance of ${name}`,
-    text: `A VNF instance is recorded; nothing is started yet. VNFD ${vnfdId}.`,
+    text: `Records a VNF instance; nothing starts yet. VNFD ${vnfdId}.`,
     fields: [
       { name: "name", label: "Name", value: "" },
       { name: "api", label: "API", options: [["v2", "v2"], ["v1", "v1"]] },
@@ -86,7 +86,7 @@ function askState(id, about, operationalState) {
   const label = isEnabled ? "Enable" : "Disable";
   ask({
     title: `${label} the package?`,
-    text: `${isEnabled ? "Instances of it can be created again" : "No instance of it can be created any more; those that exist stay"}. Package ${about}.`,
+    text: `${isEnabled ? "New instances can be created again" : "No new instance can be created; existing ones stay"}. Package ${about}.`,
     command: () => commands.setPackageState(id, operationalState),
     confirm: label,
     act: () => send("PATCH", `${PATH}/${id}`, { operationalState }),

@@ -9,7 +9,7 @@ import { opener, table } from "./table.js";
 import { button, element, say } from "./view.js";
 
 const OPERATIONS = {
-  MODIFY_INFO: ["Update", "Replaces configuration that changed, restarts what uses it or has a new image",
+  MODIFY_INFO: ["Update", "Replaces changed configuration, restarts workloads that use it or have a new image",
     "PATCH", "", commands.modify],
   CHANGE_VNFPKG: ["Change package", "Blue-Green or rolling, with the coordination scripts of the request",
     "POST", "/change_vnfpkg", commands.changePackage],
@@ -95,7 +95,7 @@ export function planner(target, chosen, attempt, begun) {
   async function draft() {
     forget();
     if (!to.value) {
-      say(problem, "There is no other package that is enabled: onboard the new one first.");
+      say(problem, "No other package is enabled: onboard the new one first.");
       return;
     }
     const query = new URLSearchParams({ operation: operation.value, vnfd_id: to.value });
@@ -142,7 +142,7 @@ export function planner(target, chosen, attempt, begun) {
       await action(isLatest);
     } catch (error) {
       if (!isLatest()) return;
-      if (error instanceof SyntaxError) say(problem, `The request is no JSON: ${error.message}`);
+      if (error instanceof SyntaxError) say(problem, `The request is not JSON: ${error.message}`);
       else if (error.status === undefined || error.status === 401) await attempt(() => { throw error; });
       else say(problem, error.message);
     }

@@ -113,6 +113,7 @@ def test_what_says_where_may_be_before_the_command(given: str, meant: str) -> No
     ("given", "used"),
     [
         ("apply v1 v2 -n core --yes --dry-run", "container-update plan v1 v2 -n core"),
+        ("plan v1 v2 --dry-run", "container-update plan v1 v2"),
         ("apply v1 v2 --dry-run=server", "container-update plan v1 v2"),
         ("install v1 -n core --dry-run", "container-update install v1 -n core --plan"),
         ("heat change v1 v2 --dry-run", "container-update heat change v1 v2 --plan"),
