@@ -162,13 +162,13 @@ def read_manifests(
     """Return the manifests of def-files, by their paths; log what their authors may not mean.
 
     :param known: what was read before for the same request, as in
-        :func:`~container_update.package.manifests.read`.
+        :func:`~container_update.package.manifests.parse`.
     """
     before = package.findings
     by_path = {
         path: tuple(
             place_manifest(manifest, request)
-            for manifest in package.each_manifest(path, request.namespace, known)
+            for manifest in package.manifests(path, request.namespace, known)
         )
         for path in dict.fromkeys(paths)
     }

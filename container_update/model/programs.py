@@ -66,7 +66,7 @@ class Program:
 _MOST_PRINTED = 2**28
 _NO_CLUSTER = {"KUBECONFIG": os.devnull}
 _MEMORY = 2**30
-"""For what renders a template of others: it can ask for any length."""
+"""For what renders a template of others, or reads a pickle: it can ask for any length."""
 _NOWHERE = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:1")
 """The proxy of a program that is to reach no host."""
 _RENDERS: Mapping[str, str] = {**_NO_CLUSTER, **_NOWHERE}
@@ -84,7 +84,7 @@ SCRIPT = Program(
     has_folder=False,  # that of the package's copy
 )
 VNFD_READER = Program("toscaparser", ("LD_LIBRARY_PATH", "PATH"), has_folder=False)
-ANSWER_READER = Program("the reader of a driver's answer", ("LD_LIBRARY_PATH",))
+ANSWER_READER = Program("the reader of a driver's answer", ("LD_LIBRARY_PATH",), memory=_MEMORY)
 
 PROGRAMS = (
     *(HELM, KUSTOMIZE, OPENSSL, DOCKER_CREDENTIAL, EXEC_PLUGIN, SCRIPT),

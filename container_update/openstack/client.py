@@ -28,7 +28,7 @@ from container_update.cluster.responses import MALFORMED, is_refused_certificate
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json
 from container_update.model.options import Options
-from container_update.model.schema import ListOf, Schema, complete
+from container_update.model.schema import Schema
 from container_update.openstack import answers
 
 LOG = logging.getLogger(__name__)
@@ -239,13 +239,13 @@ class Heat:
         images: list[Json] = []
         for selection in ("name=", "id=in:"):
             path = f"/images?{selection}{quote(name, safe='')}"
-            images = images or self._found(self._glance, path, "images", answers.IMAGE)
+            images = images or self._found(self._glance, path, "images")
         return str(images[0]["id"]) if len(images) == 1 else None
 
     def image_name(self, image_id: str) -> str:
         """Return the name of an image; its id where the name is not known."""
         path = f"/images?id=in:{quote(image_id, safe='')}"
-        images = self._found(self._glance, path, "images", answers.IMAGE)
+        images = self._found(self._glance, path, "images")
         return str(images[0].get("name") or image_id) if len(images) == 1 else image_id
 
     def flavour_names(self, flavour: str) -> set[str]:
@@ -257,18 +257,17 @@ class Heat:
         return next((int(known["disk"]) for known in self._flavours(flavour)), None)
 
     def _flavours(self, flavour: str) -> list[Json]:
-        known = self._found(self._nova, "/flavors/detail", "flavors", answers.FLAVOUR)
+        known = self._found(self._nova, "/flavors/detail", "flavors")
         return [entry for entry in known if flavour in (entry["id"], entry["name"])]
 
-    def _found(self, client: adapter.Adapter, path: str, kind: str, each: Schema) -> list[Json]:
+    def _found(self, client: adapter.Adapter, path: str, kind: str) -> list[Json]:
         """Return a list of another service, asked for once; nothing where that is not possible: a
         cloud or its user may do without, and no decision needs it."""
         if path not in self._names:
             self.requests += 1
             try:
                 answer = client.get(path, headers=_HEADERS)
-                schema = complete(**{kind: ListOf(each)})
-                self._names[path] = answers.content(answer, schema)[kind]
+                self._names[path] = answers.content(answer, answers.FOUND[kind])[kind]
             except (exceptions.ClientException, ClusterError, *MALFORMED) as error:
                 LOG.info("%s cannot be looked up: %s", kind, error)
                 self._names[path] = []

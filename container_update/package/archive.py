@@ -78,28 +78,6 @@ class ZipFile(io.BufferedReader):
         )
 
 
-class Hashed(io.RawIOBase):
-    """The first bytes of a file, hashed while they are read."""
-
-    def __init__(self, file: IO[bytes], limit: int, digest: Any) -> None:
-        self._file = file
-        self._left = limit
-        self._digest = digest
-
-    def readable(self) -> bool:
-        """Tell that it can be read."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read into a buffer; return how much."""
-        content = self._file.read(min(len(buffer), self._left))
-        self._left -= len(content)
-        if self._digest:
-            self._digest.update(content)
-        buffer[: len(content)] = content
-        return len(content)
-
-
 def standard_input(limit: int) -> bytes:
     """Return what comes on standard input, each time the same, up to a byte more than the limit.
 

@@ -10,7 +10,6 @@ may be beside the few kilobytes that an update reads. :meth:`Csar.verify` checks
 
 from __future__ import annotations
 
-import hashlib
 import io
 import os
 import posixpath
@@ -28,14 +27,11 @@ from container_update.model.objects import Manifest
 from container_update.model.options import DEFAULTS, Options
 from container_update.model.requests import PackageIdentity
 from container_update.package import archive, csar_metadata, fetch, manifests, signature, vnfd
-from container_update.package.archive import Hashed
 from container_update.package.csar_metadata import Artifact
 from container_update.package.findings import Finding, Reading
 from container_update.package.manifests import ReadDocuments
 from container_update.package.vnfd import Definitions, Flavour, InterfaceScript
 
-_BLOCK = 64 * 1024
-"""In bytes: of a file that is read in a stream."""
 _MOST_SIGNED = 1000
 """Files with a signature of their own, each of which takes a process."""
 _LAYOUT = re.compile(r"((?:[^/]+/)*?)(?:(?:TOSCA-Metadata|Files)/|[^/]+\.mf\Z)")
@@ -158,13 +154,10 @@ class Csar:
 
         :raises PackageError: it is missing, too big, leads out of the package, or has another hash.
         """
-        if not fetch.is_url(path):
-            with self._open(path) as file:
-                return file.read()
-        content = self._fetched(path)
+        content = self._fetched(path).getvalue() if fetch.is_url(path) else self._read_file(path)
         if artifact := self._checked(path):
-            self._check(artifact, content)
-        return content.getvalue()
+            self._check(artifact, io.BytesIO(content))
+        return content
 
     def _fetched(self, url: str) -> io.BytesIO:
         """Return the content of a URL.
@@ -179,26 +172,6 @@ class Csar:
                 "the manifest with its hash and sign that again, or put the file into the package"
             )
         return io.BytesIO(fetch.fetch(url, self.options))
-
-    @contextmanager
-    def _open(self, path: str) -> Iterator[IO[bytes]]:
-        """Open a file of the package for a ``with`` block, which checks its hash if listed; what
-        has a signature is checked before, as a whole."""
-        artifact = self._checked(path)
-        with self._open_file(path) as file:
-            if artifact and artifact.signed:
-                file = io.BytesIO(file.read())  # noqa: PLW2901, the same content
-                self._check(artifact, file)
-                file.seek(0)
-            digest = hashlib.new(artifact.algorithm) if artifact and artifact.hash else None
-            hashed = Hashed(file, self.options.def_file_bytes, digest)
-            try:
-                yield io.BufferedReader(hashed, _BLOCK)
-            finally:  # a file that was changed is that, whatever else is wrong with it
-                if artifact and digest:
-                    while hashed.read(_BLOCK):
-                        pass
-                    self._compare(artifact, digest.hexdigest())
 
     def _checked(self, path: str) -> Artifact | None:
         """Return the entry of a file whose hash or signature is to be checked."""
@@ -270,42 +243,29 @@ class Csar:
         matches = (_LAYOUT.match(name) for name in self._names if not _is_hidden(name))
         return tuple(dict.fromkeys(match[1] for match in matches if match))
 
-    def manifests(self, path: str, default_namespace: str) -> tuple[Manifest, ...]:
+    def manifests(
+        self, path: str, default_namespace: str, known: ReadDocuments | None = None
+    ) -> tuple[Manifest, ...]:
         """Return the objects of a def-file, in order.
 
         :param default_namespace: the namespace of objects that name none.
+        :param known: as in :func:`~container_update.package.manifests.parse`.
         :raises PackageError: it cannot be read, or is invalid.
         """
-        return tuple(self.each_manifest(path, default_namespace))
-
-    def each_manifest(
-        self, path: str, default_namespace: str, known: ReadDocuments | None = None
-    ) -> Iterator[Manifest]:
-        """Yield the objects of a def-file while it is read, as :meth:`manifests` returns them.
-
-        :param known: as in :func:`~container_update.package.manifests.read`.
-        """
-        if fetch.is_url(path):
-            yield from manifests.parse(
-                self.read(path), path, default_namespace, options=self.options, reading=self.reading
-            )
-            return
-        with self._open(path) as file, self._named():
-            yield from manifests.read(
-                file,
+        text = self.read(path)
+        try:
+            return manifests.parse(
+                text,
                 path,
                 default_namespace,
                 options=self.options,
                 reading=self.reading,
                 known=known,
             )
-
-    @contextmanager
-    def _named(self) -> Iterator[None]:
-        """Name the package too where a manifest is wrong: the other one may have such a file."""
-        try:
-            yield
         except PackageError as error:
+            if fetch.is_url(path):
+                raise
+            # the other package may have such a file too
             raise PackageError(f"{self.source}: {error}") from error
 
     def vdus(self, flavour_id: str | None = None) -> Mapping[str, str]:
@@ -392,11 +352,6 @@ class Csar:
         return any(name.startswith(_TEMPLATES) for name in self._names)
 
     def _read_file(self, path: str) -> bytes:
-        with self._open_file(path) as file:
-            return file.read()
-
-    @contextmanager
-    def _open_file(self, path: str) -> Iterator[IO[bytes]]:
         size, limit = self._files.size(path), self.options.def_file_bytes
         if size > limit:
             raise PackageError(
@@ -404,7 +359,7 @@ class Csar:
                 f"found {size}"
             )
         with self._files.open(path) as file:
-            yield file
+            return file.read(limit)
 
     def _compare(self, artifact: Artifact, digest: str) -> None:
         if artifact.hash and digest != artifact.hash:

@@ -18,7 +18,7 @@ import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
 from typing import Any
@@ -42,27 +42,6 @@ from container_update.package.yaml11 import Document, FieldLines, Yaml11Parser
 from container_update.workloads import object_schemas
 
 
-def parse(
-    text: bytes,
-    path: str,
-    default_namespace: str,
-    *,
-    options: Options = DEFAULTS,
-    reading: Reading | None = None,
-) -> tuple[Manifest, ...]:
-    """Return the objects of a def-file, in order.
-
-    :param text: the content of the file: YAML or JSON.
-    :param path: the def-file as the package names it, for messages and sources.
-    :param default_namespace: the namespace of objects that name none.
-    :param reading: as in :func:`~container_update.package.yaml11.mapping`.
-    :raises PackageError: invalid YAML, a limit exceeded, an object without the fields that identify
-        it, or a field of a wrong type; with file and line.
-    """
-    yaml11.check_size(len(text), path, options)
-    return tuple(read(io.BytesIO(text), path, default_namespace, options=options, reading=reading))
-
-
 @dataclass(frozen=True)
 class _Part:
     """A part of a def-file that was read."""
@@ -72,46 +51,44 @@ class _Part:
     manifests: tuple[Manifest, ...]
 
 
-@dataclass(frozen=True)
-class ReadDocuments:
-    """What was read before of the def-files of two packages: a part of both is parsed once.
-
-    All of these files have the same namespace and the same limits.
-    """
-
-    parts: dict[bytes, _Part] = field(default_factory=dict)
-    """By digest."""
+ReadDocuments = dict[bytes, _Part]
+"""What was read before of the def-files of two packages, by digest: a part of both is parsed once.
+All of these files have the same namespace and the same limits."""
 
 
-def read(  # noqa: PLR0913
-    file: Iterable[bytes],
+def parse(  # noqa: PLR0913
+    text: bytes,
     path: str,
     default_namespace: str,
     *,
     options: Options = DEFAULTS,
     reading: Reading | None = None,
     known: ReadDocuments | None = None,
-) -> Iterator[Manifest]:
-    """Yield the objects of a def-file, in order, while it is read.
+) -> tuple[Manifest, ...]:
+    """Return the objects of a def-file, in order.
 
-    :param file: its lines, as a binary file yields them.
+    :param text: the content of the file: YAML or JSON.
+    :param path: the def-file as the package names it, for messages and sources.
+    :param default_namespace: the namespace of objects that name none.
+    :param reading: as in :func:`~container_update.package.yaml11.mapping`.
     :param known: the parts that were read before, which share the bodies of their manifests with
         this file; becomes those of this file too.
-
-    The other parameters and the errors are those of :func:`parse`.
+    :raises PackageError: invalid YAML, a limit exceeded, an object without the fields that identify
+        it, or a field of a wrong type; with file and line.
     """
+    yaml11.check_size(len(text), path, options)
     parser = Yaml11Parser(path, options, reading or Reading())
-    for text, is_followed in parts(file):
-        digest = hashlib.sha256(text).digest()
-        part = known.parts.get(digest) if known else None
-        lines = parser.lines_before
+    parsed = {} if known is None else known
+    found: list[Manifest] = []
+    for part_text, is_followed in parts(text):
+        digest, lines = hashlib.sha256(part_text).digest(), parser.lines_before
+        part = parsed.get(digest)
         if part is not None and parser.take(part.size):
-            yield from _moved(part, path, lines - part.lines_before)
+            found += _moved(part, path, lines - part.lines_before)
             continue
-        part = _part(text, parser, default_namespace, is_followed=is_followed)
-        if known is not None:
-            known.parts[digest] = part
-        yield from part.manifests
+        part = parsed[digest] = _part(part_text, parser, default_namespace, is_followed=is_followed)
+        found += part.manifests
+    return tuple(found)
 
 
 def _moved(part: _Part, path: str, lines: int) -> Iterator[Manifest]:
@@ -332,19 +309,16 @@ _UNDIVIDED = (b"%", BOM_UTF16_LE, BOM_UTF16_BE)
 """How a line begins after which the file is not divided."""
 
 
-def parts(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
-    """Yield each part of a YAML file, and whether another document follows: so a large file is
-    never in memory as a whole.
+def parts(text: bytes) -> Iterator[tuple[bytes, bool]]:
+    """Yield each part of a YAML file, and whether another document follows.
 
     A line ``---`` begins a document wherever it is, except that a directive (``%YAML``) is before
     it; of JSON each value is one. A part may hold several documents (``...`` ends one too), or only
     comments.
-
-    :param lines: the file's, each with its line end, as a binary file yields them.
     """
     part = bytearray()
     is_divided = True
-    for line in lines:
+    for line in io.BytesIO(text):
         if line.startswith(b"---") and line[3:4] in b" \t\r\n" and is_divided and part:
             yield from _json_values(bytes(part), is_followed=True)
             part.clear()

@@ -13,7 +13,6 @@ from functools import cached_property
 from pathlib import Path
 
 import pytest
-from alembic import command
 from sqlalchemy import select
 
 from container_update import Options
@@ -28,6 +27,7 @@ from tests.internals.service import (
     now,
     operations,
 )
+from tests.vnfm.later import later_version
 
 NEWEST = known_revisions()[0]
 PAGE = Path(__file__).parents[2] / "doc/source/vnfm.rst"
@@ -100,16 +100,15 @@ def site(database: str, tmp_path: Path) -> Site:
     return site
 
 
-def test_the_tables_are_upgraded_once(
-    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site, upgrade = Site(tmp_path, database), command.upgrade
-    with monkeypatch.context() as patched:
-        patched.setattr(command, "upgrade", lambda config, _: upgrade(config, "0001"))
-        assert "the tables were created (0001)" in site.upgrade()
-    assert f"the tables were upgraded from revision 0001 to {NEWEST}" in site.upgrade()
+def test_the_tables_are_upgraded_once(database: str, tmp_path: Path) -> None:
+    site = Site(tmp_path, database)
+    assert f"the tables were created ({NEWEST})" in site.upgrade()
     assert f"the tables have revision {NEWEST} already" in site.upgrade()
-    assert site.database.revision() == NEWEST
+    site.add_vim("before")
+    with later_version(tmp_path) as newest:
+        assert f"the tables were upgraded from revision {NEWEST} to {newest}" in site.upgrade()
+        assert site.database.revision() == newest
+    assert site.vims() == {"before"}
 
 
 def test_the_lines_of_the_page_bring_back_what_was_there(site: Site) -> None:
@@ -145,14 +144,11 @@ def test_what_a_restored_database_has_at_work_goes_on_by_no_means_by_itself(site
     service.database.close()
 
 
-def test_a_start_upgrades_tables_of_an_older_revision(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site, upgrade = Site(tmp_path, ""), command.upgrade
-    with monkeypatch.context() as patched:
-        patched.setattr(command, "upgrade", lambda config, _: upgrade(config, "0001"))
-        site.upgrade()
-    service = Service(site.settings, Options())
-    assert site.database.revision() == NEWEST
+def test_a_start_upgrades_tables_of_an_older_revision(tmp_path: Path) -> None:
+    site = Site(tmp_path, "")
+    site.upgrade()
+    with later_version(tmp_path) as newest:
+        service = Service(site.settings, Options())
+        assert site.database.revision() == newest
     service.context.process_lock.leave()
     service.context.database.close()

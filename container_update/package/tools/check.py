@@ -71,7 +71,7 @@ class Subject:
         objects: dict[str, tuple[Manifest, ...] | PackageError] = {}
         for path in self.package.manifest_files():
             try:
-                objects[path] = tuple(map(_needed, self.package.each_manifest(path, NAMESPACE)))
+                objects[path] = tuple(map(_needed, self.package.manifests(path, NAMESPACE)))
             except PackageError as error:
                 cause = error.__cause__  # without the package, which the reader knows
                 objects[path] = cause if isinstance(cause, PackageError) else error
@@ -96,7 +96,7 @@ class Subject:
     def holds_manifests(self, path: str) -> bool:
         """Tell whether a file that the metadata does not list has objects, or cannot be read."""
         try:
-            return any(True for _ in self.package.each_manifest(path, NAMESPACE))
+            return bool(self.package.manifests(path, NAMESPACE))
         except PackageError:
             return True
 

@@ -31,6 +31,7 @@ from sqlalchemy.orm import Session
 
 from container_update.cluster.private_file import make_private_file
 from container_update.model.errors import ContainerUpdateError
+from container_update.vnfm.store.rows import Base
 
 LOG = logging.getLogger(__name__)
 Result = TypeVar("Result")
@@ -189,7 +190,7 @@ class Database:
                 )
 
     def upgrade(self) -> None:
-        """Bring the tables up to date; several services may do so at once.
+        """Create the tables, or bring them up to date; several services may do so at once.
 
         :raises ContainerUpdateError: the SQLite file cannot be created, or is another user's; the
             tables are those of a newer version.
@@ -200,9 +201,13 @@ class Database:
         with self._writer.begin() as connection:
             if not self.is_sqlite:
                 connection.execute(text(f"SELECT pg_advisory_xact_lock({_UPGRADE_LOCK})"))
-            refuse_unknown(_revision_of(connection), self)
+            refuse_unknown(revision := _revision_of(connection), self)
             config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+            if revision is None:
+                Base.metadata.create_all(connection)
+                command.stamp(config, "head")
+            else:
+                command.upgrade(config, "head")
 
     def reading(self) -> Session:
         """Return a session that only reads, for a ``with`` block."""
