@@ -28,7 +28,7 @@ class MetricError(Exception):
     """The server gives no value that can be used; the message says why."""
 
 
-def run_query(
+def measured(
     server: str, query: str, pause: Callable[[float], object] = time.sleep
 ) -> tuple[float, ...]:
     """Return the value of a query: one, or that of each sample of a vector; NaN is none of them.

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from container_update.cluster.prometheus import MetricError, run_query
+from container_update.cluster.prometheus import MetricError, measured
 from container_update.cluster.waiting import NotReadyError
 from container_update.engine.context import ExecutionContext
 from container_update.engine.executors.script import ScriptExecutor
@@ -57,7 +57,7 @@ class GateExecutor:
             self._waiter.sleep(min(step.every, max(left, 0.0)) or step.every)
 
     def _ask(self, step: GateStep) -> None:
-        values = run_query(self._server, step.query, self._waiter.pause)
+        values = measured(self._server, step.query, self._waiter.pause)
         wrong = [value for value in values if not step.is_within(value)]
         if wrong:
             raise NotReadyError(

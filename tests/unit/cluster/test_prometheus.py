@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from container_update.cluster import prometheus
-from container_update.cluster.prometheus import MetricError, run_query
+from container_update.cluster.prometheus import MetricError, measured
 from container_update.cluster.waiting import AbortedError
 
 GOOD = b'{"data": {"resultType": "scalar", "result": [1, "1"]}}'
@@ -70,13 +70,13 @@ def server() -> Iterator[Server]:
 
 
 def test_a_path_in_the_url_is_kept(server: Server) -> None:
-    assert run_query(f"{server.url}/good/", "up == 1") == (1.0,)
+    assert measured(f"{server.url}/good/", "up == 1") == (1.0,)
     assert server.paths == ["/good/api/v1/query?query=up+%3D%3D+1"]
 
 
 def test_a_number_that_is_too_large_is_no_value(server: Server) -> None:
     with pytest.raises(MetricError, match="has no value: expected a number"):
-        run_query(f"{server.url}/huge", "up")
+        measured(f"{server.url}/huge", "up")
 
 
 def test_an_answer_that_never_ends_is_given_up(
@@ -84,7 +84,7 @@ def test_an_answer_that_never_ends_is_given_up(
 ) -> None:
     monkeypatch.setattr(prometheus, "_SECONDS", 0.5)
     with pytest.raises(MetricError, match=r"has not answered up within 0\.5 s"):
-        run_query(f"{server.url}/drip", "up")
+        measured(f"{server.url}/drip", "up")
 
 
 def test_a_run_that_is_cancelled_does_not_wait_for_an_answer(server: Server) -> None:
@@ -92,12 +92,12 @@ def test_a_run_that_is_cancelled_does_not_wait_for_an_answer(server: Server) -> 
         raise AbortedError
 
     with pytest.raises(AbortedError):
-        run_query(f"{server.url}/drip", "up", pause)
+        measured(f"{server.url}/drip", "up", pause)
 
 
 def test_a_redirect_is_an_error_and_not_followed(server: Server) -> None:
     with pytest.raises(MetricError, match="expected the status 200, found 302"):
-        run_query(f"{server.url}/redirect", "up")
+        measured(f"{server.url}/redirect", "up")
     assert all(path.startswith("/redirect") for path in server.paths)
 
 
@@ -106,5 +106,5 @@ def test_a_redirect_is_an_error_and_not_followed(server: Server) -> None:
 )
 def test_a_url_that_is_none_or_has_a_login_is_refused_without_its_text(url: str) -> None:
     with pytest.raises(MetricError, match="option prometheus") as error:
-        run_query(url, "up")
+        measured(url, "up")
     assert "hidden" not in str(error.value)
