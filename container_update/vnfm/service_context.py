@@ -7,7 +7,7 @@ import threading
 from dataclasses import dataclass, field
 
 from container_update.model.options import Options
-from container_update.vnfm.http.shares import Share, viewers, vim_requests
+from container_update.vnfm.http.limits import Share, viewers, vim_requests
 from container_update.vnfm.metrics import Metrics
 from container_update.vnfm.settings import Settings
 from container_update.vnfm.store.database import Database
