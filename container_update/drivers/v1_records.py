@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from container_update.drivers.advice import v1_advice
-from container_update.drivers.v1_host import ReadAttributes, Tacker, checked
+from container_update.drivers.v1_host import Tacker
 from container_update.model.errors import ContainerUpdateError, NextStep, PackageError, with_advice
 from container_update.model.requests import CONFIG_PATHS, DEF_FILES, ChangePackageRequest
-from container_update.model.schema import FILLED, LINE, MAPPING, TEXTS, Fields, ListOf
+from container_update.model.schema import LINE, TEXTS, Fields
 from container_update.records.resource_lists import assign
 from container_update.records.vnf_records import Records
 from container_update.workloads.object_schemas import ANY_NAMESPACE
@@ -69,7 +69,7 @@ def modify_information_end(
         return
     from container_update.drivers import change_by_modify  # noqa: PLC0415 (not for idle calls)
 
-    check(vnf_instance, configmap_secret_paths, old_vnf_package_path)
+    check(vnf_instance, configmap_secret_paths)
     host, before = Tacker(context), dict(vnf_instance.vnf_metadata or {})
     old = _running_package(before, old_vnf_package_path)
     new = host.package_path(vnf_instance.vnfd_id)
@@ -94,34 +94,27 @@ RUNS_FROM = "container_update_runs_from"
 """In the metadata of an instance until a success: the folder of the package that it runs from. The
 record names the new package by then, which Tacker's v1 API would pass as the old one next time."""
 
-_VNFC = ReadAttributes(
-    {
-        "vdu_id": LINE,
-        "compute_resource": ReadAttributes({"resource_id": LINE}),
-        "metadata": MAPPING,
-    },
-    {"vdu_id", "compute_resource"},
+_GIVEN = Fields(
+    {CONFIG_PATHS: TEXTS, DEF_FILES: TEXTS, "namespace": ANY_NAMESPACE, RUNS_FROM: LINE}
 )
-_INFO = ReadAttributes(
-    {"additional_params": Fields({DEF_FILES: TEXTS}), "vnfc_resource_info": ListOf(_VNFC)},
-    {"vnfc_resource_info"},
-)
-_METADATA = Fields({"namespace": ANY_NAMESPACE, RUNS_FROM: LINE})
-_INSTANCE = ReadAttributes(
-    {"id": FILLED, "vnfd_id": FILLED, "vnf_metadata": _METADATA, "instantiated_vnf_info": _INFO},
-    {"id", "vnfd_id"},
-)
-_ARGUMENTS = Fields({CONFIG_PATHS: TEXTS, "old_vnf_package_path": FILLED})
 
 
-def check(vnf_instance: Any, config_paths: Any, old: Any) -> None:
-    """Check what Tacker passes, as far as it is read; after an update the records could not follow.
+def check(vnf_instance: Any, config_paths: Any) -> None:
+    """Check what users have given, as far as it is read; all else is what Tacker itself records.
 
-    :raises PackageError: names the attribute that is wrong.
+    :raises PackageError: names what is wrong.
     """
-    arguments = {CONFIG_PATHS: config_paths, "old_vnf_package_path": old}
-    checked(arguments, _ARGUMENTS, "modify_information_end")
-    checked(vnf_instance, _INSTANCE, "vnf_instance")
+    info, metadata = vnf_instance.instantiated_vnf_info, vnf_instance.vnf_metadata or {}
+    parameters = (info.additional_params if info else None) or {}
+    files = parameters.get(DEF_FILES)
+    given = {name: metadata.get(name) for name in ("namespace", RUNS_FROM)}
+    given |= {CONFIG_PATHS: _plain(config_paths), DEF_FILES: _plain(files)}
+    _GIVEN.check(given, f"VNF instance {vnf_instance.id}")
+
+
+def _plain(value: Any) -> Any:
+    """Return a list as a plain one: Tacker has its own classes."""
+    return list(value) if isinstance(value, (list, tuple)) else value
 
 
 def modification_of(

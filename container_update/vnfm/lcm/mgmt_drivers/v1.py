@@ -72,7 +72,7 @@ class V1Drivers(Drivers):
         self._refuse_other_file(MODIFIED, script, load(script.implementation), record.vnfd_id)
         instance = instance_object(context.instance_id, record, context.connection)
         new, paths = context.package(record.vnfd_id), self._arguments(MODIFIED)[CONFIG_PATHS]
-        v1_records.check(instance, paths, str(self.folder))
+        v1_records.check(instance, paths)
         return v1_records.modification_of(instance, str(self.folder), str(new), paths)
 
     def call(self, event: str, record: VnfRecord, new: Path | None = None) -> VnfRecord:  # noqa: ARG002
