@@ -7,7 +7,6 @@ Each package has a folder: ``content.zip`` is the upload, ``csar`` is unpacked.
 from __future__ import annotations
 
 import base64
-import hashlib
 import logging
 import os
 import shutil
@@ -471,10 +470,12 @@ def package_info(package: csar.Csar, zipped: Path) -> Json:
                 f"VNFD, {name}: expected at most {_LONGEST} printable characters, found "
                 f"{len(text)}: {text[:_LONGEST]!a}"
             )
+    with zipped.open("rb") as file:
+        digest = archive.digest_of(file, "sha512")
     return {
         "vnfdId": package.vnfd_id,
         **{name: product.get(key, "") for name, key in PRODUCT.items()},
-        "checksum": {"algorithm": "SHA-512", "hash": _digest(zipped)},
+        "checksum": {"algorithm": "SHA-512", "hash": digest},
         "softwareImages": list(software_images(package.flavours)),
         "additionalArtifacts": [
             {
@@ -533,11 +534,3 @@ def _number(value: Any, unit: str) -> int | None:
         return int(ScalarUnit_Size(str(value)).get_num_from_scalar_unit(unit))
     except (OverflowError, TypeError, ValueError):
         return None
-
-
-def _digest(path: Path) -> str:
-    digest = hashlib.sha512()
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from typing import Annotated, Any, Literal
 
@@ -33,31 +32,15 @@ Map = dict[str, Any]
 
 _LONGEST_GRACE = 24 * 3600
 """Seconds that a graceful termination may wait."""
-_DEPTH = 64
-"""Maximum number of levels of objects and lists in a body."""
 
 
 def _writable(value: Any) -> Any:
     """Refuse what no response could hold: more levels than can be written, lone surrogates, which
     JSON allows, and numbers like NaN, which Python's parser does."""
-    _check_depth(value)
-    try:
-        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-    except (UnicodeEncodeError, TypeError) as error:
-        raise ValueError("expected text that can be written in UTF-8") from error
+    if (wrong := schemas.PLAIN.first_violation(value)) is not None:
+        raise ValueError(str(wrong))
+    json.dumps(value, allow_nan=False)
     return value
-
-
-def _check_depth(value: Any) -> None:
-    """Go down level by level: a body may have more levels than functions can call each other."""
-    level = [value]
-    for _ in range(_DEPTH + 1):
-        containers = [each for each in level if isinstance(each, (dict, list))]
-        if not containers:
-            return
-        below = (each.values() if isinstance(each, dict) else each for each in containers)
-        level = list(itertools.chain.from_iterable(below))
-    raise ValueError(f"expected at most {_DEPTH} levels of objects and lists")
 
 
 class RequestBody(BaseModel):

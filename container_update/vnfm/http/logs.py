@@ -16,6 +16,8 @@ from typing import Any
 from oslo_context.context import RequestContext
 from oslo_log import log
 
+from container_update.planning.comparison.diff import printable
+
 _FORMAT = "%(asctime)s.%(msecs)03d %(process)d %(levelname)s %(name)s [%(request_id)s] %(message)s"
 
 _ABOUT: ContextVar[RequestContext | None] = ContextVar("about", default=None)
@@ -59,9 +61,5 @@ def with_operation(record: logging.LogRecord) -> bool:
     """
     record.context = _ABOUT.get()
     lines = record.getMessage().split("\n")
-    record.msg, record.args = "\n    ".join(map(_printable, lines)), None
+    record.msg, record.args = "\n    ".join(map(printable, lines)), None
     return True
-
-
-def _printable(line: str) -> str:
-    return "".join(c if c.isprintable() or c == "\t" else repr(c)[1:-1] for c in line)
