@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
     :returns: the exit status: that of the operation, also where the results cannot be written.
     """
     words, verbose = parser.verbosity(sys.argv[1:] if arguments is None else arguments)
-    words = _renamed(parser.command_first(words))
+    words = _with_present_name(parser.command_first(words))
     root = root_parser(words)
     completion.answer(root)
     parsed = root.parse_args(words)
@@ -171,7 +171,7 @@ _RENAMED: Mapping[str, Sequence[str]] = {
 _OF_A_STACK = ("change", "status", "resume", "rollback")
 
 
-def _renamed(words: Sequence[str]) -> list[str]:
+def _with_present_name(words: Sequence[str]) -> list[str]:
     """Return the words of a command with its present name; say what that is."""
     if not words:
         return []

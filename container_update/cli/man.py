@@ -25,7 +25,7 @@ def page() -> str:
     below = [command for command, _ in commands(root)]
     for command in below:
         lines += [f'.SH "{_plain(command.prog)}"', _plain(command.description)]
-        for action in listed(command):
+        for action in list_arguments(command):
             if action.dest not in option_arguments.ALL:
                 lines += _argument(action)
         examples = map(_plain, (command.epilog or "").splitlines())
@@ -51,7 +51,7 @@ def commands(parser: argparse.ArgumentParser) -> Iterator[tuple[argparse.Argumen
                     yield command, choice.help or ""
 
 
-def listed(command: argparse.ArgumentParser) -> list[argparse.Action]:
+def list_arguments(command: argparse.ArgumentParser) -> list[argparse.Action]:
     """Return the arguments of a command, what is no option first."""
     actions = [action for action in command._actions if action.dest not in _NOT_LISTED]
     return sorted(actions, key=lambda action: bool(action.option_strings))

@@ -92,7 +92,7 @@ def show(parsed: argparse.Namespace, out: TextIO, request: Asked) -> int:
     with connection.connected_cluster(parsed) as cluster:
         goal, options = _goal(parsed, cluster, request()), option_arguments.read(parsed)
         _look_up_record(parsed, cluster, goal)
-        with _planned(parsed, out):
+        with _show_refused_plan(parsed, out):
             try:
                 plan = with_images_checked(preview(goal, cluster, options), cluster, options)
             except ChangeNeededError:
@@ -144,7 +144,7 @@ def with_images_checked(plan: Plan, cluster: Cluster, options: Options) -> Plan:
 
 
 @contextmanager
-def _planned(parsed: argparse.Namespace, out: TextIO) -> Iterator[None]:
+def _show_refused_plan(parsed: argparse.Namespace, out: TextIO) -> Iterator[None]:
     """Make a plan; one that is refused for what the server or the nodes say is shown, as text,
     before that is said."""
     from container_update.engine.checks.image_check import UnpulledImagesError  # noqa: PLC0415

@@ -24,10 +24,10 @@ from container_update.drivers import v2_memory
 from container_update.drivers.v2_process import NEXT_STEP
 from container_update.drivers.v2_records import (
     cluster_of,
-    recorded,
     recorded_workloads,
     request_of,
     with_live_pods,
+    with_records,
 )
 from container_update.engine.goals.change import PackageChange
 from container_update.engine.goals.change_request import ChangeRequest
@@ -146,7 +146,7 @@ def heal_vnf(script: Json, output: Json) -> None:
         workloads=workloads_of(outcome.plan.vdus, outcome.plan.manifests),
     )
     v2_memory.remember(output, {"state": v2_memory.UPDATED})
-    output["vnf_instance"] = recorded(records, instance)
+    output["vnf_instance"] = with_records(records, instance)
 
 
 def create_others(script: Json, output: Json) -> None:
@@ -167,7 +167,7 @@ def create_others(script: Json, output: Json) -> None:
     workloads = workloads_of(outcome.plan.vdus, outcome.plan.manifests)
     tackers = {vdu: each.body for vdu, each in recorded_workloads(instance).items()}
     records = replace(Records.of_update(outcome), workloads={**workloads, **tackers})
-    output["vnf_instance"] = recorded(records, instance)
+    output["vnf_instance"] = with_records(records, instance)
 
 
 def delete_others(script: Json, output: Json) -> None:  # noqa: ARG001 (has nothing to answer)

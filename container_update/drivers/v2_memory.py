@@ -79,7 +79,7 @@ def after_success(outcome: Outcome) -> str:
     return UPDATED if outcome.results else UNTOUCHED
 
 
-def joined(earlier: Mapping[str, Any], state: str) -> Json:
+def join(earlier: Mapping[str, Any], state: str) -> Json:
     """Return what is kept after a try that followed another.
 
     What the one before wrote may be in the VIM still: the next one found it done already, or ended

@@ -71,14 +71,14 @@ def update_instance(script: Json, output: Json) -> None:
                 request, cluster, options, connection, shown
             )
     except ContainerUpdateError as error:
-        v2_memory.remember(output, v2_memory.joined(earlier, v2_memory.after_failure(error)))
+        v2_memory.remember(output, v2_memory.join(earlier, v2_memory.after_failure(error)))
         raise
-    v2_memory.remember(output, v2_memory.joined(earlier, v2_memory.after_success(outcome)))
-    output["vnf_instance"] = recorded(records, instance)
+    v2_memory.remember(output, v2_memory.join(earlier, v2_memory.after_success(outcome)))
+    output["vnf_instance"] = with_records(records, instance)
     output[RESTARTED] = sorted(records.restarted)
 
 
-def recorded(records: Records, instance: Json) -> Json:
+def with_records(records: Records, instance: Json) -> Json:
     """Return the instance with these records.
 
     Where they have whole manifests, these get what Tacker adds and works by: its heal and its scale

@@ -42,7 +42,7 @@ Guard = Callable[[], object]
 """Called before each attempt of a write; raises where this run must not write any more."""
 
 
-def _unguarded() -> None:
+def _allow() -> None:
     """Let every attempt through."""
 
 
@@ -198,13 +198,13 @@ class Heat:
         resource: Json | None = answer and answer["resource"]
         return resource
 
-    def create(self, body: Json, *, guard: Guard = _unguarded) -> str:
+    def create(self, body: Json, *, guard: Guard = _allow) -> str:
         """Begin to create a stack; return its reference."""
         answer = answers.content(self._try("POST", "/stacks", body, guard), answers.CREATED)
         return f"{body['stack_name']}/{answer['stack']['id']}"
 
     def update(
-        self, stack: str, body: Json, *, existing: bool = False, guard: Guard = _unguarded
+        self, stack: str, body: Json, *, existing: bool = False, guard: Guard = _allow
     ) -> None:
         """Begin to update a stack.
 
@@ -212,19 +212,19 @@ class Heat:
         """
         self._try("PATCH" if existing else "PUT", _path(stack), body, guard)
 
-    def delete(self, stack: str, *, guard: Guard = _unguarded) -> None:
+    def delete(self, stack: str, *, guard: Guard = _allow) -> None:
         """Begin to delete a stack, if there is one."""
         self._send_unless({404}, "DELETE", _path(stack), guard=guard)
 
     def mark_unhealthy(
-        self, stack: str, resource: str, reason: str, *, guard: Guard = _unguarded
+        self, stack: str, resource: str, reason: str, *, guard: Guard = _allow
     ) -> None:
         """Mark a resource, so that the next update of its stack replaces it."""
         path = f"{_path(stack)}/resources/{quote(resource, safe='')}"
         body = {"mark_unhealthy": True, "resource_status_reason": reason}
         self._try("PATCH", path, body, guard)
 
-    def cancel(self, stack: str, *, guard: Guard = _unguarded) -> None:
+    def cancel(self, stack: str, *, guard: Guard = _allow) -> None:
         """Cancel the update that is in progress, if there is one; the stack stays as far as it
         got."""
         ended = {400, 404, 409}
@@ -239,13 +239,13 @@ class Heat:
         images: list[Json] = []
         for selection in ("name=", "id=in:"):
             path = f"/images?{selection}{quote(name, safe='')}"
-            images = images or self._found(self._glance, path, "images")
+            images = images or self._list_once(self._glance, path, "images")
         return str(images[0]["id"]) if len(images) == 1 else None
 
     def image_name(self, image_id: str) -> str:
         """Return the name of an image; its id where the name is not known."""
         path = f"/images?id=in:{quote(image_id, safe='')}"
-        images = self._found(self._glance, path, "images")
+        images = self._list_once(self._glance, path, "images")
         return str(images[0].get("name") or image_id) if len(images) == 1 else image_id
 
     def flavour_names(self, flavour: str) -> set[str]:
@@ -257,10 +257,10 @@ class Heat:
         return next((int(known["disk"]) for known in self._flavours(flavour)), None)
 
     def _flavours(self, flavour: str) -> list[Json]:
-        known = self._found(self._nova, "/flavors/detail", "flavors")
+        known = self._list_once(self._nova, "/flavors/detail", "flavors")
         return [entry for entry in known if flavour in (entry["id"], entry["name"])]
 
-    def _found(self, client: adapter.Adapter, path: str, kind: str) -> list[Json]:
+    def _list_once(self, client: adapter.Adapter, path: str, kind: str) -> list[Json]:
         """Return a list of another service, asked for once; nothing where that is not possible: a
         cloud or its user may do without, and no decision needs it."""
         if path not in self._names:
@@ -282,7 +282,7 @@ class Heat:
         method: str,
         path: str,
         body: Json | None = None,
-        guard: Guard = _unguarded,
+        guard: Guard = _allow,
     ) -> requests.Response | None:
         """Send a request; return None where Heat answers with one of the statuses in *nothing*."""
         try:
@@ -300,7 +300,7 @@ class Heat:
         return None if answer is None else answers.content(answer, schema)
 
     def _try(
-        self, method: str, path: str, body: Json | None = None, guard: Guard = _unguarded
+        self, method: str, path: str, body: Json | None = None, guard: Guard = _allow
     ) -> requests.Response:
         """Send a request, repeatedly where that may help. A cloud that never answered is not
         waited for: its address is wrong."""

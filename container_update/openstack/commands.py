@@ -92,7 +92,7 @@ def _change(parsed: argparse.Namespace, out: TextIO) -> int:
     connection.expect_packages(parsed)
     with (
         approval.stopped_by_signals(leave=parsed.leave_on_signal) as cancel,
-        _connected(parsed) as heat,
+        _connect(parsed) as heat,
     ):
         from container_update.openstack.change import StackChange  # noqa: PLC0415, an extra
 
@@ -108,16 +108,16 @@ def _change(parsed: argparse.Namespace, out: TextIO) -> int:
 
 def _status(parsed: argparse.Namespace, out: TextIO) -> int:
     """Show an operation that runs or was interrupted; return the exit status."""
-    with _connected(parsed) as heat:
+    with _connect(parsed) as heat:
         return recover.show_status(_instance(parsed, heat).status(), (), parsed, out)
 
 
 def _recover(parsed: argparse.Namespace, out: TextIO, *, back: bool) -> int:
     """Finish or undo the operation that was interrupted; return the exit status."""
-    return recover.recovered(partial(_recovered, parsed, out, back), parsed, out)
+    return recover.recover_and_show(partial(_recover_stack, parsed, out, back), parsed, out)
 
 
-def _recovered(
+def _recover_stack(
     parsed: argparse.Namespace,
     out: TextIO,
     back: bool,
@@ -127,7 +127,7 @@ def _recovered(
     from container_update.records.instance_file import json_file  # noqa: PLC0415, slow to load
 
     request = json_file(parsed.request) if parsed.request else None
-    with _connected(parsed) as heat:
+    with _connect(parsed) as heat:
         from container_update.openstack import change as stack_change  # noqa: PLC0415, an extra
 
         instance = replace(_instance(parsed, heat), progress=progress, cancel=cancel)
@@ -139,7 +139,7 @@ def _recovered(
 # --- the stack ----------------------------------------------------------------------------------
 
 
-def _connected(parsed: argparse.Namespace) -> AbstractContextManager[Heat]:
+def _connect(parsed: argparse.Namespace) -> AbstractContextManager[Heat]:
     """Connect to the OpenStack cloud that the arguments name, for a ``with`` block."""
     if not parsed.stack:
         raise UsageError("--stack: expected the name of the VNF's Heat stack, found none: name it")

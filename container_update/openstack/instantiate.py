@@ -58,7 +58,7 @@ def stack_of(
 ) -> StackBody:
     """Return the stack that an opened package describes, as :func:`described_by` does."""
     flavour = flavour_of(package, flavour_id)
-    body = links.applied(hot_files.base_hot(package, flavour.id))
+    body = links.apply_to(hot_files.base_hot(package, flavour.id))
     places = {
         vdu_id: hot.place_of(body, vdu_id, name, package.source)
         for vdu_id, name in flavour.vdus.items()
@@ -73,7 +73,7 @@ def stack_of(
                 f"in no scaling group of the top template, found {size}: choose another level, "
                 "or put it into an OS::Heat::AutoScalingGroup"
             )
-    sized = groups.resized(body, places, grouped)
+    sized = groups.resize(body, places, grouped)
     asked = {name: value for name, value in body.parameters.items() if name in given}
     return replace(sized, parameters={**sized.parameters, **asked})
 

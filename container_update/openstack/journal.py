@@ -200,7 +200,7 @@ class StackJournal:
         journal = self._find()
         if journal is None or journal.stacks[0]["id"] != self._own["id"]:
             self._delete(self._own)  # another run had just taken over: no stack has the first name
-            raise self._taken(self._name)
+            raise self._taken_error(self._name)
         self.confirm()
 
     def take_over(self) -> None:
@@ -245,11 +245,11 @@ class StackJournal:
                 if present and StackHolder.of(present).operation == self.operation:
                     break  # the first answer was lost
                 if (present and self._is_there(present)) or time.monotonic() > deadline:
-                    raise self._taken(name) from error
+                    raise self._taken_error(name) from error
             time.sleep(0.02)  # Heat keeps the name of a deleted stack for a moment
         stack = self._settle(name)
         if stack is None:
-            raise self._gone(name)
+            raise self._lost_error(name)
         return stack
 
     # --- while it is held -----------------------------------------------------------------------
@@ -276,13 +276,13 @@ class StackJournal:
     def _look(self) -> None:
         """Raise LeaseLostError where another run has taken over."""
         if self._own is None:
-            raise self._gone(self._name)
+            raise self._lost_error(self._name)
         # in this order: a successor goes only after what it succeeds
         successor = self._successor_of(self._own)
         if self.service.stack(successor) is not None:
             raise self._lost(f"another run has taken over: stack {successor} is its journal")
         if not self._is_there(self._own):
-            raise self._gone(self._own["stack_name"])
+            raise self._lost_error(self._own["stack_name"])
 
     def write(self, record: StackRecord) -> StackRecord:
         """Replace the record; return it.
@@ -299,7 +299,7 @@ class StackJournal:
             self._write({})
 
     @contextmanager
-    def renewed(self) -> Iterator[None]:
+    def renew_meanwhile(self) -> Iterator[None]:
         """Send heartbeats while the block runs something that sends none.
 
         :raises LeaseLostError: at its end: another run has taken over.
@@ -355,14 +355,14 @@ class StackJournal:
             began = self.clock.monotonic()
             stack = self._own and self._settle(reference(self._own))
             if stack is None:
-                raise self._gone(self._name)
+                raise self._lost_error(self._name)
             try:
                 update = {"tags": self._tags(), **content}
                 self.service.update(reference(stack), update, existing=True)
                 break
             except errors.ClusterError as error:
                 if error.status == 404:
-                    raise self._gone(self._name) from error
+                    raise self._lost_error(self._name) from error
                 # 409: an answer was lost, the first request is being carried out
                 if error.status != 409 or time.monotonic() > deadline:
                     raise
@@ -411,13 +411,13 @@ class StackJournal:
     def _lost(self, why: str) -> errors.LeaseLostError:
         return errors.LeaseLostError(f"This run stopped where it was: {why}")
 
-    def _gone(self, name: str) -> errors.LeaseLostError:
+    def _lost_error(self, name: str) -> errors.LeaseLostError:
         return self._lost(
             f"stack {name}, the journal of this change, is gone: another run has taken over, or "
             "another client deleted it"
         )
 
-    def _taken(self, name: str) -> errors.UpdateInProgressError:
+    def _taken_error(self, name: str) -> errors.UpdateInProgressError:
         return errors.UpdateInProgressError(
             f"another change of this VNF instance has begun: stack {name} is its journal"
         )

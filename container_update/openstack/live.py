@@ -108,7 +108,7 @@ def group_body_of(service: Heat, stack: str) -> StackBody:
     """Return the body of a group's own stack, without hidden values: it has them in its template,
     where Heat does not mask them."""
     body = body_of(service, stack)
-    return groups.masked(body, body.files)
+    return groups.mask(body, body.files)
 
 
 def body_for(service: Heat, plan: StackPlan, step: StackStep) -> StackBody:

@@ -157,7 +157,7 @@ class StackPlan(Plan):
         """Return the plan with the ids of top resources where its other stacks refer to them: a
         resource that the change itself has created had none when this was planned."""
 
-        def known(step: StackStep, body: StackBody | None) -> StackBody | None:
+        def with_known_ids(step: StackStep, body: StackBody | None) -> StackBody | None:
             if body is None or step.stack == self.stack:
                 return body
             template = body.template
@@ -167,7 +167,11 @@ class StackPlan(Plan):
             return replace(body, template=template, parameters=parameters)
 
         steps = (
-            replace(step, before=known(step, step.before), after=known(step, step.after))
+            replace(
+                step,
+                before=with_known_ids(step, step.before),
+                after=with_known_ids(step, step.after),
+            )
             if isinstance(step, StackStep)
             else step
             for step in self.steps
@@ -327,7 +331,7 @@ def rolling(
         after = _after(live, new, member, places, before, source, added)
         if member.group is not None:
             group = settled.get(member.group, live.nested[member.group])
-            settled[member.group] = _settled(group, new, member, place, after)
+            settled[member.group] = _settle(group, new, member, place, after)
         if _is_as_it_shall_be(live, member, before, after):
             unchanged.append(member)
             continue
@@ -399,7 +403,7 @@ def _member_step(
     return StackStep.of(action, member.stack, before, after, member, reasons, updated)
 
 
-def _settled(
+def _settle(
     group: StackBody, new: StackBody, member: VnfcServer, place: Place, after: StackBody
 ) -> StackBody:
     """Return a group's own stack that says of a VNFC what its own stack is after the change."""
@@ -408,7 +412,7 @@ def _settled(
     names = outer.get("properties") or {}
     values = {name: after.parameters.get(name, stored.get(name, groups.MASKED)) for name in names}
     definition = {**outer, "properties": values}
-    return groups.settled(group, [member.name], definition, new.files)
+    return groups.settle(group, [member.name], definition, new.files)
 
 
 def _after(  # noqa: PLR0913, PLR0917
@@ -430,7 +434,7 @@ def _after(  # noqa: PLR0913, PLR0917
         return desired.overlay(now, new, {place.head}, source)
     if place.file is None:
         return _grouped_server(live, new, member, place, now, added)
-    whole = desired.nested(place, new, live.body, now, live.ids, added)
+    whole = desired.nested_body(place, new, live.body, now, live.ids, added)
     beside = {str(other.server) for other, _ in hot.servers(new) if other.file == place.file}
     if beside == {place.server}:
         return whole

@@ -25,7 +25,7 @@ from container_update.openstack.plan import (
     blue_green,
     rolling,
 )
-from container_update.openstack.software import defined
+from container_update.openstack.software import defined_software
 from container_update.openstack.templates.desired import VnfdSoftware, desired_stack, is_same
 from container_update.openstack.templates.links import StackLinks
 from container_update.package import csar, hot, hot_files
@@ -112,7 +112,7 @@ def read_packages(request: StackRequest, old: csar.Csar, new: csar.Csar) -> Stac
         {vdu_id: name for vdu_id, name in old_vdus.items() if vdu_id in targets},
         {vdu_id: name for vdu_id, name in new_vdus.items() if vdu_id in targets},
         {**old_vdus, **new_vdus},
-        request.links.applied(hot_files.base_hot(new, flavour.id)),
+        request.links.apply_to(hot_files.base_hot(new, flavour.id)),
         VnfdSoftware(flavour.images, flavour.compute_flavours),
         new.vnfd_id,
     )
@@ -236,7 +236,10 @@ def _with_way_back(step: AnyStep, service: Heat) -> AnyStep:
     """Say of a step that its undo replaces the server: Nova cannot shrink a disk."""
     if not isinstance(step, StackStep) or step.member is None or step.after is None:
         return step
-    now, flavour = step.member.software, defined(step.after, step.member.resource).get("flavor")
+    now, flavour = (
+        step.member.software,
+        defined_software(step.after, step.member.resource).get("flavor"),
+    )
     if now is None or now.disk is None or flavour in (None, now.flavour):
         return step
     then = service.flavour_disk(str(flavour))

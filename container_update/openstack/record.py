@@ -53,7 +53,7 @@ class StackRecord(OperationRecord):
 
     def tag(self, body: StackBody | None) -> str:
         """Return the tag that shows that a stack was sent this body."""
-        content = body and _noted(body, self.plan.kind).as_request()
+        content = body and _body_to_note(body, self.plan.kind).as_request()
         text = json.dumps(content, sort_keys=True)
         return f"{self.mark}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
@@ -73,7 +73,7 @@ class StackRecord(OperationRecord):
         yield self.plan.overview()
 
 
-def _noted(body: StackBody, kind: str) -> StackBody:
+def _body_to_note(body: StackBody, kind: str) -> StackBody:
     """Return what is written down of a body, also as a digest, from which a short password could be
     guessed: not the hidden values of an instantiation, which the user has who asks for it again."""
     if kind != INSTANTIATE:
@@ -92,7 +92,7 @@ def encode(record: StackRecord) -> str:
     def store(body: StackBody | None) -> str | None:
         if body is None:
             return None
-        content = _noted(body, record.plan.kind).as_request()
+        content = _body_to_note(body, record.plan.kind).as_request()
         text = json.dumps(content, sort_keys=True)
         name = hashlib.sha256(text.encode()).hexdigest()[:16]
         bodies[name] = content

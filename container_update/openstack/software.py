@@ -44,7 +44,7 @@ class Software:
         return cls((attributes.get("image") or {}).get("id", ""), str(name), flavour.get("disk"))
 
 
-def defined(body: StackBody, server: str) -> dict[str, str]:
+def defined_software(body: StackBody, server: str) -> dict[str, str]:
     """Return the image and the flavour that a server's own stack defines, as names or ids.
 
     What only Heat can resolve, or is not given, is left out.
@@ -72,7 +72,7 @@ def deviation(
     :param known: what the server had when its stack was this one: names may have got another
         meaning since.
     """
-    live, names = Software.of(server), defined(body, resource)
+    live, names = Software.of(server), defined_software(body, resource)
     if live is None:
         return ""
     wrong = []
@@ -95,7 +95,7 @@ def as_it_is(body: StackBody, server: str, live: Software) -> StackBody:
     """
     resources = dict(body.template["resources"])
     properties = dict(resources[server].get("properties") or {})
-    names = defined(body, server)
+    names = defined_software(body, server)
     properties |= {"image": live.image} if "image" in names and live.image else {}
     properties |= {"flavor": live.flavour} if "flavor" in names else {}
     resources[server] = {**resources[server], "properties": properties}

@@ -175,7 +175,7 @@ class StackInstance:
         is_taken = journal.is_held
         if not is_taken:
             journal.begin(record)
-        with _released(journal):
+        with _release_on_error(journal):
             if is_taken:
                 journal.write(record)
             self._refuse_stale(plan, journal)
@@ -269,7 +269,7 @@ class _StackRecovery(Recovery[StackRecord]):
     def hold(self, _: StackRecord) -> Iterator[None]:
         """See Recovery: who holds the journal has claimed it."""
         self._journal.take_over()
-        with _released(self._journal):
+        with _release_on_error(self._journal):
             yield
 
     def claim(self, record: StackRecord, *, goes_back: bool) -> StackRecord:  # noqa: ARG002
@@ -296,7 +296,7 @@ class _StackRecovery(Recovery[StackRecord]):
 
 
 @contextmanager
-def _released(journal: StackJournal) -> Iterator[None]:
+def _release_on_error(journal: StackJournal) -> Iterator[None]:
     """Release the journal of a run that fails, by whatever error, and leaves it."""
     try:
         yield

@@ -53,10 +53,10 @@ class _StackUpkeep(StackGoal):
         limit = heat_minutes(self.options.timeout)
         tags = tuple(stack.get("tags") or ())
         state = Live(top, body, members, updated={top: updated}, timeout_mins=limit, tags=tags)
-        return self.planned(state, places)
+        return self.plan_for(state, places)
 
     @abstractmethod
-    def planned(self, state: Live, places: Mapping[str, Place]) -> StackPlan:
+    def plan_for(self, state: Live, places: Mapping[str, Place]) -> StackPlan:
         """Return the plan for a live stack."""
 
 
@@ -69,7 +69,7 @@ class StackHeal(_StackUpkeep):
     with_storage: bool
     """Their volumes are replaced too."""
 
-    def planned(self, state: Live, places: Mapping[str, Place]) -> StackPlan:  # noqa: ARG002
+    def plan_for(self, state: Live, places: Mapping[str, Place]) -> StackPlan:  # noqa: ARG002
         """See Goal."""
         asked, replaced, reasons = set(self.server_ids), [], []
         for server in state.members:
@@ -86,7 +86,7 @@ class StackHeal(_StackUpkeep):
 class Renew(_StackUpkeep):
     """The same stack anew, with other servers and volumes, as Tacker heals all of a VNF."""
 
-    def planned(self, state: Live, places: Mapping[str, Place]) -> StackPlan:  # noqa: ARG002
+    def plan_for(self, state: Live, places: Mapping[str, Place]) -> StackPlan:  # noqa: ARG002
         """See Goal."""
         name = state.reference.partition("/")[0]
         hidden = sorted(state.body.hidden)
@@ -111,13 +111,13 @@ class StackScale(_StackUpkeep):
     numbers: Mapping[str, int]
     """VDU id to the number of its servers."""
 
-    def planned(self, state: Live, places: Mapping[str, Place]) -> StackPlan:
+    def plan_for(self, state: Live, places: Mapping[str, Place]) -> StackPlan:
         """See Goal."""
         now = {vdu: [m for m in state.members if m.vdu_id == vdu] for vdu in self.numbers}
         numbers = {vdu: n for vdu, n in self.numbers.items() if n != len(now[vdu])}
         if not numbers:
             return state.plan(SCALE, {})
-        after = groups.resized(state.body, places, numbers)
+        after = groups.resize(state.body, places, numbers)
         reasons = [f"{vdu}: {len(now[vdu])} -> {number}" for vdu, number in numbers.items()]
         step = state.update(state.reference, state.body, after, reasons)
         return state.plan(SCALE, {vdu: places[vdu] for vdu in numbers}, (step,))

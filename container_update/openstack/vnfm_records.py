@@ -2,7 +2,8 @@
 """What a VNFM records of a VNF that is a Heat stack. Pure.
 
 :func:`records` is the result of a change of the package, as every strategy returns it.
-:func:`described` writes instantiatedVnfInfo from the live stack, independent of earlier records.
+:func:`instantiated_info` writes instantiatedVnfInfo from the live stack, independent of earlier
+records.
 
 Source: SOL003 5.5.2.2 and the specification's lists of attributes to be updated, "process for
 OpenStack VIM": the stack's id in ``instance_id``, servers, connection points and volumes by their
@@ -44,8 +45,8 @@ def records(
     return replace(
         _live(live),
         vnfd_id=vnfd_id,
-        network_resources=_renamed(_by_name(before, "ports"), _by_name(after, "ports")),
-        storage_resources=_renamed(_by_name(before, "volumes"), _by_name(after, "volumes")),
+        network_resources=_renamed_ids(_by_name(before, "ports"), _by_name(after, "ports")),
+        storage_resources=_renamed_ids(_by_name(before, "volumes"), _by_name(after, "volumes")),
         instance_ref=stack_id,
     )
 
@@ -64,7 +65,7 @@ def vnfcs(members: Sequence[VnfcServer]) -> tuple[Vnfc, ...]:
     )
 
 
-def _renamed(old: _Ids, new: _Ids) -> dict[str, str]:
+def _renamed_ids(old: _Ids, new: _Ids) -> dict[str, str]:
     return {
         was: now
         for name in old
@@ -84,7 +85,7 @@ def _by_name(members: Sequence[VnfcServer], attribute: str) -> _Ids:
 # --- as it is -----------------------------------------------------------------------------------
 
 
-def described(info: Json, members: Sequence[VnfcServer], stack_id: str) -> Json:
+def instantiated_info(info: Json, members: Sequence[VnfcServer], stack_id: str) -> Json:
     """Return instantiatedVnfInfo for a live stack.
 
     :param info: the recorded one; what is not about resources stays.

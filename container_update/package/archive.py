@@ -177,7 +177,7 @@ def open_archive(source: str, options: Options) -> Archive:
         with _readable(source, "standard input"):
             content = standard_input(options.def_file_bytes)
         return _in_memory(source, "stdin.yaml", content, options)
-    path = _downloaded(source, options) if fetch.is_url(source) else Path(source)
+    path = _download(source, options) if fetch.is_url(source) else Path(source)
     try:
         status = path.stat()
     except (OSError, ValueError) as error:
@@ -205,7 +205,7 @@ def open_archive(source: str, options: Options) -> Archive:
 def _zip(source: str, path: Path, options: Options) -> Archive:
     """Open a package, or the one in a zip with its signature."""
     files = _Zip(source, path, options)
-    inner = signature.wrapped(files.names())
+    inner = signature.find_wrapped(files.names())
     with ExitStack() as stack:
         stack.callback(files.closing.close)
         if inner is not None:
@@ -286,10 +286,10 @@ class _Folder(Archive):
         for name in inside(path).split("/"):
             located = f"{located}/{name}"
             if os.path.islink(located):
-                return self._resolved(path)
+                return self._resolve(path)
         return located
 
-    def _resolved(self, path: str) -> str:
+    def _resolve(self, path: str) -> str:
         """Return where a path with a link in it leads to."""
         try:
             real = Path(self.root, inside(path)).resolve()
@@ -358,17 +358,17 @@ _DOWNLOADS: dict[str, Path] = {}
 _DOWNLOADING = Lock()
 
 
-def _downloaded(url: str, options: Options) -> Path:
+def _download(url: str, options: Options) -> Path:
     """Return the file of a URL, which is fetched once; it goes when the process ends."""
     with _DOWNLOADING:
         if url not in _DOWNLOADS:
             folder = tempfile.TemporaryDirectory(prefix=_PREFIX)
             atexit.register(folder.cleanup)
-            _DOWNLOADS[url] = _fetched(url, Path(folder.name), options)
+            _DOWNLOADS[url] = _fetch(url, Path(folder.name), options)
     return _DOWNLOADS[url]
 
 
-def _fetched(url: str, folder: Path, options: Options) -> Path:
+def _fetch(url: str, folder: Path, options: Options) -> Path:
     if url.startswith(oci.SCHEME):
         return oci.pull(url, folder, options)
     path = folder / "package"
@@ -391,7 +391,7 @@ class _Zip(Archive):
                     "another archive; the name of a YAML file ends in .yaml, .yml or .json"
                 ) from error
             self.file.limit = None
-            self.entries = self._checked(options)
+            self.entries = self._check_entries(options)
             self.closing = stack.pop_all()
 
     def close(self) -> None:
@@ -422,7 +422,7 @@ class _Zip(Archive):
             raise PackageError(f"{path} in {self.source} cannot be read: no such file")
         return entry
 
-    def _checked(self, options: Options) -> dict[str, zipfile.ZipInfo]:
+    def _check_entries(self, options: Options) -> dict[str, zipfile.ZipInfo]:
         infos = [info for info in self.zip.infolist() if not info.is_dir()]
         _check_totals(self.source, len(infos), sum(info.file_size for info in infos), options)
         entries: dict[str, zipfile.ZipInfo] = {}

@@ -154,12 +154,12 @@ class Csar:
 
         :raises PackageError: it is missing, too big, leads out of the package, or has another hash.
         """
-        content = self._fetched(path).getvalue() if fetch.is_url(path) else self._read_file(path)
-        if artifact := self._checked(path):
+        content = self._fetch(path).getvalue() if fetch.is_url(path) else self._read_file(path)
+        if artifact := self._artifact_to_check(path):
             self._check(artifact, io.BytesIO(content))
         return content
 
-    def _fetched(self, url: str) -> io.BytesIO:
+    def _fetch(self, url: str) -> io.BytesIO:
         """Return the content of a URL.
 
         :raises PackageError: it cannot be fetched, or nothing that is signed has its hash.
@@ -173,7 +173,7 @@ class Csar:
             )
         return io.BytesIO(fetch.fetch(url, self.options))
 
-    def _checked(self, path: str) -> Artifact | None:
+    def _artifact_to_check(self, path: str) -> Artifact | None:
         """Return the entry of a file whose hash or signature is to be checked."""
         artifact = self._listed.get(csar_metadata.shortest(path)) if self._check_hashes else None
         return artifact if artifact and (artifact.hash or artifact.signed) else None
@@ -192,7 +192,7 @@ class Csar:
         :raises PackageError: it is missing, or has another one.
         """
         if fetch.is_url(artifact.path):
-            self._check(artifact, self._fetched(artifact.path))
+            self._check(artifact, self._fetch(artifact.path))
         else:
             with self._files.open(artifact.path) as file:
                 self._check(artifact, file)
@@ -392,11 +392,11 @@ class Csar:
             raise PackageError(
                 f"{csar_metadata.TOSCA_META} in {self.source} names {path}: no such file"
             )
-        manifest = self._signed(path, metadata.entry_certificate)
+        manifest = self._read_signed(path, metadata.entry_certificate)
         unsigned = () if self.options.signature_ca else metadata.artifacts
         return replace(
             metadata,
-            artifacts=csar_metadata.merged(manifest.artifacts + unsigned),
+            artifacts=csar_metadata.merge(manifest.artifacts + unsigned),
             findings=metadata.findings + manifest.findings,
         )
 
@@ -415,9 +415,9 @@ class Csar:
         entry = next((name for name in names if name in at_root), None)
         if entry is None:
             raise PackageError(f"{self.source}: expected the VNFD {names[0]} beside {path}")
-        return replace(self._signed(path), entry_definitions=entry)
+        return replace(self._read_signed(path), entry_definitions=entry)
 
-    def _signed(self, path: str, certificate: str = "") -> csar_metadata.Metadata:
+    def _read_signed(self, path: str, certificate: str = "") -> csar_metadata.Metadata:
         """Read a manifest; check its signature where it has one (SOL004, option 1).
 
         :param certificate: the file of who signed it; '': the one of the manifest's name, if there

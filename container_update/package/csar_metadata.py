@@ -117,7 +117,7 @@ def parse(text: bytes, path: str) -> Metadata:
         headers.get("Entry-Definitions", ""),
         headers.get("ETSI-Entry-Manifest") or headers.get("Entry-Manifest", ""),
         headers.get("ETSI-Entry-Certificate") or headers.get("Entry-Certificate", ""),
-        merged(tuple(_artifact(location, block) for location, block in blocks)),
+        merge(tuple(_artifact(location, block) for location, block in blocks)),
         tuple(respelt.values()),
     )
 
@@ -128,7 +128,7 @@ def signature_in(manifest: bytes) -> tuple[bytes, bytes]:
     return (manifest[: begin.start()], manifest[begin.start() :]) if begin else (manifest, b"")
 
 
-def merged(artifacts: tuple[Artifact, ...]) -> tuple[Artifact, ...]:
+def merge(artifacts: tuple[Artifact, ...]) -> tuple[Artifact, ...]:
     """Return each file once, in order, as it is spelled first with a hash.
 
     :raises PackageError: one file is listed with two hashes, or two signatures.
@@ -209,13 +209,13 @@ def _fields(text: bytes, path: str) -> Iterator[tuple[str, str, int]]:
             )
         if match := _LINE.match(line):
             if key:
-                yield key, _unquoted("".join(value)), first_line
+                yield key, _unquote("".join(value)), first_line
             key, value, first_line = match[1], [(match[2] or "").strip()], number
         elif line[:1].isspace():
             value.append(line.strip())
     if key:
-        yield key, _unquoted("".join(value)), first_line
+        yield key, _unquote("".join(value)), first_line
 
 
-def _unquoted(value: str) -> str:
+def _unquote(value: str) -> str:
     return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"" else value

@@ -90,17 +90,17 @@ def fetch_into(
     for name, value in headers.items():  # what the library says of one is the value itself
         if not (value.isascii() and value.isprintable()):
             problem = f"{name}: expected printable ASCII characters"
-            raise PackageError(f"{_shown(url)} cannot be fetched: {problem}")
+            raise PackageError(f"{_quote(url)} cannot be fetched: {problem}")
     with Deadline(options.url_seconds) as deadline:
         try:
             _follow(target, url, options, deadline, headers, elsewhere=elsewhere)
         except (OSError, http.client.HTTPException, ValueError) as error:
             if deadline.passed or isinstance(error, TimeoutError):
                 raise PackageError(
-                    f"{_shown(url)} cannot be fetched: not complete after "
+                    f"{_quote(url)} cannot be fetched: not complete after "
                     f"{options.url_seconds:g} seconds (option url_seconds)"
                 ) from error
-            raise PackageError(f"{_shown(url)} cannot be fetched: {_problem(error)}") from error
+            raise PackageError(f"{_quote(url)} cannot be fetched: {_problem(error)}") from error
 
 
 def _problem(error: Exception) -> str:
@@ -126,7 +126,7 @@ def _follow(  # noqa: PLR0913
 ) -> None:
     current = url
     for _ in range(_REDIRECTS):
-        parts = _checked(current, options)
+        parts = _check_url(current, options)
         if parts.scheme == "file":
             with _local(current, parts).open("rb") as file:
                 _copy(file, target, current, options.url_bytes)
@@ -141,22 +141,24 @@ def _follow(  # noqa: PLR0913
                     if deadline.passed:  # a closed connection looks like the end of the file
                         raise TimeoutError
                     return
-                problem = f"{_shown(url)} cannot be fetched: {response.status} {response.reason!a}"
+                problem = f"{_quote(url)} cannot be fetched: {response.status} {response.reason!a}"
                 if response.status == 401 and origin_of(current) == origin_of(url):
                     raise UnauthorizedError(problem, response.headers.get("WWW-Authenticate", ""))
                 if response.status == 404:
                     raise NotFoundError(problem)
                 if not 300 <= response.status < 400 or not response.headers.get("Location"):
                     raise PackageError(problem)
-                current = _redirected(current, response.headers["Location"], elsewhere=elsewhere)
+                current = _check_redirect(
+                    current, response.headers["Location"], elsewhere=elsewhere
+                )
                 if origin_of(current) != origin_of(url):
                     headers = NO_HEADERS
     raise PackageError(
-        f"{_shown(url)} cannot be fetched: it redirects more than {_REDIRECTS} times"
+        f"{_quote(url)} cannot be fetched: it redirects more than {_REDIRECTS} times"
     )
 
 
-def _shown(url: str) -> str:
+def _quote(url: str) -> str:
     """Return a URL for messages: what is behind the question mark may be a signature."""
     return url.partition("?")[0]
 
@@ -170,11 +172,11 @@ def origin_of(url: str) -> tuple[str, str | None, int | None]:
 # --- rules --------------------------------------------------------------------------------------
 
 
-def _checked(url: str, options: Options) -> urllib.parse.SplitResult:
+def _check_url(url: str, options: Options) -> urllib.parse.SplitResult:
     try:
         parts = split_url(url)
     except ValueError as error:
-        raise PackageError(f"{_shown(url)!a} is not a valid URL: {error}") from error
+        raise PackageError(f"{_quote(url)!a} is not a valid URL: {error}") from error
     host = parts.hostname or ""
     if "@" in parts.netloc:
         raise PackageError(
@@ -184,28 +186,28 @@ def _checked(url: str, options: Options) -> urllib.parse.SplitResult:
     if parts.scheme not in options.url_schemes:
         allowed = ", ".join(sorted(options.url_schemes)) or "none"
         raise PackageError(
-            f"{_shown(url)}: expected a URL with one of the schemes {allowed}: use a file instead, "
+            f"{_quote(url)}: expected a URL with one of the schemes {allowed}: use a file instead, "
             "or allow the scheme with the option url_schemes"
         )
     if parts.scheme != "file" and options.url_hosts and host not in options.url_hosts:
         raise PackageError(
-            f"{_shown(url)}: expected one of the hosts {', '.join(sorted(options.url_hosts))}: use "
+            f"{_quote(url)}: expected one of the hosts {', '.join(sorted(options.url_hosts))}: use "
             "a file instead, or allow the host with the option url_hosts"
         )
     if parts.scheme not in ("file", *_PORTS) or (parts.scheme != "file" and not host):
         raise PackageError(
-            f"{_shown(url)} is not a valid URL: expected http://HOST/PATH or https://HOST/PATH"
+            f"{_quote(url)} is not a valid URL: expected http://HOST/PATH or https://HOST/PATH"
         )
     return parts
 
 
-def _redirected(url: str, location: str, *, elsewhere: bool) -> str:
+def _check_redirect(url: str, location: str, *, elsewhere: bool) -> str:
     target = urllib.parse.urljoin(url, location)
     old, new = urllib.parse.urlsplit(url), urllib.parse.urlsplit(target)
     safe = new.scheme == old.scheme or (old.scheme, new.scheme) == ("http", "https")
     if (new.hostname != old.hostname and not elsewhere) or not safe:
         raise PackageError(
-            f"{_shown(url)} cannot be fetched: it redirects to {new.scheme!a} on {new.hostname!a}, "
+            f"{_quote(url)} cannot be fetched: it redirects to {new.scheme!a} on {new.hostname!a}, "
             "and only redirects to the same host are followed: use that URL instead"
         )
     return target
@@ -217,17 +219,17 @@ def _addresses(url: str, host: str, port: int, options: Options, seconds: float)
     :raises PackageError: one of them is forbidden.
     :raises TimeoutError: they are not known after so many seconds.
     """
-    addresses = _resolved(host, port, seconds)
+    addresses = _resolve(host, port, seconds)
     for address in addresses:
         if host not in options.url_hosts and network_of(address) is not Network.PUBLIC:
             raise PackageError(
-                f"{_shown(url)} cannot be fetched: {host} is at {address}, which is not a public "
+                f"{_quote(url)} cannot be fetched: {host} is at {address}, which is not a public "
                 "address: use a file instead, or allow the host with the option url_hosts"
             )
     return addresses
 
 
-def _resolved(host: str, port: int, seconds: float) -> list[str]:
+def _resolve(host: str, port: int, seconds: float) -> list[str]:
     """Resolve a name in a thread of its own, because the resolver has no time limit."""
     answer: Future[list[Any]] = Future()
 
@@ -253,8 +255,8 @@ def _connection(
     """Connect to a checked address of the host; TLS verifies the host's name."""
     host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
     connection = http.client.HTTPConnection(host, port)
-    addresses = _addresses(url, host, port, options, deadline.left())
-    connection.sock = _connect(addresses, port, deadline.left() / 2)
+    addresses = _addresses(url, host, port, options, deadline.seconds_left())
+    connection.sock = _connect(addresses, port, deadline.seconds_left() / 2)
     try:
         is_secure = parts.scheme == "https"
         watch(connection, deadline, ssl.create_default_context() if is_secure else None)
@@ -314,7 +316,9 @@ def exchange(  # noqa: PLR0913
         closing(http.client.HTTPConnection(str(url.hostname), port)) as connection,
     ):
         try:
-            connection.sock = socket.create_connection((url.hostname, port), deadline.left())
+            connection.sock = socket.create_connection(
+                (url.hostname, port), deadline.seconds_left()
+            )
             watch(connection, deadline, tls() if url.scheme == "https" else None)
             connection.request("GET" if form is None else "POST", path, form, dict(headers))
             answer = connection.getresponse()
@@ -345,7 +349,7 @@ class Deadline:
     def __exit__(self, *_: object) -> None:
         self._timer.cancel()
 
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Return the seconds until the end.
 
         :raises TimeoutError: there are none.
@@ -361,7 +365,9 @@ class Deadline:
         :raises TimeoutError: that has passed.
         """
         self._connection = connection
-        connection.settimeout(self.left())  # asked last: the timer may not have seen the connection
+        connection.settimeout(
+            self.seconds_left()
+        )  # asked last: the timer may not have seen the connection
 
     def _expire(self) -> None:
         self.passed = True
@@ -376,10 +382,10 @@ class Deadline:
 
 def _local(url: str, parts: urllib.parse.SplitResult) -> Path:
     if parts.netloc not in ("", "localhost"):
-        raise PackageError(f"{_shown(url)}: expected a file on this host: file:///PATH")
+        raise PackageError(f"{_quote(url)}: expected a file on this host: file:///PATH")
     path = Path(urllib.request.url2pathname(parts.path))
     if not path.is_file():
-        raise PackageError(f"{_shown(url)} cannot be fetched: no such regular file")
+        raise PackageError(f"{_quote(url)} cannot be fetched: no such regular file")
     return path
 
 
@@ -392,7 +398,7 @@ def _copy(
         size += len(chunk)
         if size > limit:
             raise PackageError(
-                f"{_shown(url)} cannot be fetched: it has more than {limit} bytes "
+                f"{_quote(url)} cannot be fetched: it has more than {limit} bytes "
                 "(option url_bytes)"
             )
         target.write(chunk)
@@ -454,19 +460,19 @@ def network_of(address: str) -> Network:
     """
     ip = ipaddress.ip_address(address.partition("%")[0])
     if ip in _NAT64:
-        behind = _classified(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF))
+        behind = _classify(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF))
         return Network.PRIVATE if behind is Network.PUBLIC else behind
-    return _classified(_embedded(ip) or ip)
+    return _classify(_embedded_ipv4(ip) or ip)
 
 
-def _embedded(ip: Address) -> Address | None:
+def _embedded_ipv4(ip: Address) -> Address | None:
     """Return the IPv4 address in an IPv4-mapped, 6to4 or Teredo address; None in any other."""
     if isinstance(ip, ipaddress.IPv4Address):
         return None
     return ip.ipv4_mapped or ip.sixtofour or (ip.teredo or (None, None))[1]
 
 
-def _classified(ip: Address) -> Network:
+def _classify(ip: Address) -> Network:
     if any(ip in network for network in _PRIVATE):
         return Network.PRIVATE
     usable = ip.is_global and not (ip.is_multicast or ip.is_reserved)

@@ -281,13 +281,13 @@ def set_at(parameters: Json, path: FieldPath, value: Any) -> Json:
     changed = copy.deepcopy(parameters)
     inner: Any = changed
     for step, following in itertools.pairwise(path):
-        inner = _made(inner, step, [] if isinstance(following, int) else {})
-    _made(inner, path[-1], None)
+        inner = _get_or_make(inner, step, [] if isinstance(following, int) else {})
+    _get_or_make(inner, path[-1], None)
     inner[path[-1]] = value
     return changed
 
 
-def _made(inner: Any, step: str | int, empty: Any) -> Any:
+def _get_or_make(inner: Any, step: str | int, empty: Any) -> Any:
     """Return what is at a key or an index; make it *empty* where there is nothing."""
     if isinstance(inner, list) and isinstance(step, int):
         inner += [None] * (step + 1 - len(inner))
@@ -329,7 +329,7 @@ def bind(value: Any, body: StackBody) -> Any:
     """
     parameters = effective_parameters(body)
 
-    def bound(value: Any) -> Any:
+    def bind_value(value: Any) -> Any:
         path = parameter_path(value)
         if path is not None and path[0] in parameters:
             inside = get_at(parameters, path)
@@ -337,10 +337,10 @@ def bind(value: Any, body: StackBody) -> Any:
         if (name := file_name(value)) in body.files:
             return body.files[name]
         if isinstance(value, dict):
-            return {key: bound(inner) for key, inner in value.items()}
-        return [bound(inner) for inner in value] if isinstance(value, list) else value
+            return {key: bind_value(inner) for key, inner in value.items()}
+        return [bind_value(inner) for inner in value] if isinstance(value, list) else value
 
-    return bound(value)
+    return bind_value(value)
 
 
 def file_name(value: Any) -> str:

@@ -115,7 +115,7 @@ def _texts_of(
     :param file: for messages.
     """
     parser = yaml11.Yaml11Parser(str(file), options, Reading())
-    for document in parser.documents(yaml11.ended(content)):
+    for document in parser.documents(yaml11.with_line_ends(content)):
         yield from _texts(document.value)
 
 

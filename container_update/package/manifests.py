@@ -84,14 +84,14 @@ def parse(  # noqa: PLR0913
         digest, lines = hashlib.sha256(part_text).digest(), parser.lines_before
         part = parsed.get(digest)
         if part is not None and parser.take(part.size):
-            found += _moved(part, path, lines - part.lines_before)
+            found += _move_down(part, path, lines - part.lines_before)
             continue
         part = parsed[digest] = _part(part_text, parser, default_namespace, is_followed=is_followed)
         found += part.manifests
     return tuple(found)
 
 
-def _moved(part: _Part, path: str, lines: int) -> Iterator[Manifest]:
+def _move_down(part: _Part, path: str, lines: int) -> Iterator[Manifest]:
     """Yield manifests with the same bodies, so many lines further down in a file."""
     for manifest in part.manifests:
         line_of = partial(_line_below, manifest.source, lines)
@@ -107,7 +107,7 @@ def _part(text: bytes, parser: Yaml11Parser, default_namespace: str, *, is_follo
     text = _without_surrogates(text)
     before, values, characters = parser.lines_before, parser.nodes, parser.characters
     lines = FieldLines(text, before)
-    documents = parser.documents(yaml11.ended(text), ends_before_another=is_followed)
+    documents = parser.documents(yaml11.with_line_ends(text), ends_before_another=is_followed)
     manifests = tuple(_manifests(documents, parser, default_namespace, lines))
     if is_followed and not text.endswith(b"\n"):  # JSON follows
         parser.lines_before -= 1  # perhaps in the same line
@@ -150,14 +150,14 @@ def _manifests(
             _check_schema(item, key)
             if HOOK in (item.body["metadata"].get("annotations") or ()):
                 parser.reading.note(Finding.warning(item.source, f"{key} {_IS_HOOK}", _NO_HOOKS))
-            yield Manifest(key, _stated(item.body), replace(item.source, line_of=item.line_of))
+            yield Manifest(key, _stated_part(item.body), replace(item.source, line_of=item.line_of))
 
 
 _OURS = {"labels": INSTANCE_LABEL, "annotations": DIGEST_ANNOTATION}
 """What this program writes into the metadata of an object; no package decides on it."""
 
 
-def _stated(body: Json) -> Json:
+def _stated_part(body: Json) -> Json:
     """Return what an object of a package states; it may be an export (``kubectl get -o yaml``)."""
     stated = without_server_fields(body)
     metadata = stated["metadata"]

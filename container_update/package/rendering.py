@@ -68,7 +68,10 @@ def _of_chart(source: str, options: Options) -> bytes:
     words += [f"--namespace={release.namespace}"]
     words += [f"--kube-version={release.kube_version}"] if release.kube_version else []
     words += [f"--api-versions={each}" for each in release.api_versions]
-    operands = [_checked(release.name or chart, "the VNF instance"), str(Path(source).resolve())]
+    operands = [
+        _check_release(release.name or chart, "the VNF instance"),
+        str(Path(source).resolve()),
+    ]
     most = options.def_file_bytes
     output = _output(source, "Helm chart", programs.HELM, words, operands, most=most)
     documents = [(text, _hooks(text, options)) for text in re.split(rb"^---$", output, flags=re.M)]
@@ -89,10 +92,10 @@ def name_of(source: str, options: Options) -> str:
     except OSError as error:
         raise PackageError(f"{file} cannot be read: {error.strerror}") from error
     name = yaml11.mapping(text, str(file), options, "the name of a chart").get("name")
-    return _checked(name, f"{file}: name")
+    return _check_release(name, f"{file}: name")
 
 
-def _checked(name: object, what: str) -> str:
+def _check_release(name: object, what: str) -> str:
     """Return the name, which a release may have.
 
     :raises PackageError: it may not.
@@ -110,7 +113,7 @@ def _hooks(document: bytes, options: Options) -> list[str]:
     """Return the hook that a document of a chart is, if it is one."""
     try:
         parser = yaml11.Yaml11Parser(CHART, options, Reading())
-        body = next(parser.documents(yaml11.ended(document))).value
+        body = next(parser.documents(yaml11.with_line_ends(document))).value
         metadata = body["metadata"]
         hook = metadata["annotations"][_HOOK]
     except (PackageError, StopIteration, KeyError, TypeError):

@@ -32,7 +32,7 @@ _STRONG = re.compile(rb"\x60\x86\x48\x01\x65\x03\x04\x02[\x01-\x0a]")
 _REASON = re.compile(r":error:[0-9A-F]+:[^:]*:[^:]*:([^:]+):")
 
 
-def wrapped(names: Sequence[str]) -> str | None:
+def find_wrapped(names: Sequence[str]) -> str | None:
     """Return the package in a zip that has nothing else but its signature and certificate; None
     where the zip is another one, such as a package.
 

@@ -341,10 +341,10 @@ def _flavour(definitions: Definitions, path: str, topology: Topology) -> Flavour
         vnfd_id=product.pop("descriptor_id"),
         path=path,
         vdus=dict(_vdus(definitions, path, nodes)),
-        software_images=dict(_found(nodes, _IMAGE, dict)),
-        compute_flavours=dict(_found(nodes, _COMPUTE_FLAVOUR, str)),
+        software_images=dict(_find(nodes, _IMAGE, dict)),
+        compute_flavours=dict(_find(nodes, _COMPUTE_FLAVOUR, str)),
         scripts={script.operation: script for node in vnf for script in _scripts(node)},
-        scaling=Scaling.of(topology.policies, dict(_found(nodes, _PROFILE, dict))),
+        scaling=Scaling.of(topology.policies, dict(_find(nodes, _PROFILE, dict))),
         product={name: value for name, value in product.items() if value},
     )
 
@@ -367,7 +367,7 @@ def _vdus(definitions: Definitions, path: str, nodes: Iterable[Node]) -> Iterato
         yield node.name, name
 
 
-def _found(
+def _find(
     nodes: Iterable[Node], path: tuple[str, ...], type_: type[Value]
 ) -> Iterator[tuple[str, Value]]:
     """Yield the name of each node that has a value of a type at a path of its template."""

@@ -81,7 +81,7 @@ def check_size(size: int, path: str, options: Options) -> None:
         )
 
 
-def ended(text: bytes) -> bytes:
+def with_line_ends(text: bytes) -> bytes:
     """Return the text with LF at the end of each line, the last one too.
 
     ``kubectl`` parses what it has put together so out of single lines (YAMLReader of
@@ -104,7 +104,9 @@ def mapping(
     """
     check_size(len(text), path, options)
     values = []
-    for document in Yaml11Parser(path, options, reading or Reading()).documents(ended(text)):
+    for document in Yaml11Parser(path, options, reading or Reading()).documents(
+        with_line_ends(text)
+    ):
         if document.flaw:
             raise document.flaw
         values.append(document.value)
@@ -235,7 +237,7 @@ class Yaml11Parser:
     def _error(self, problem: str) -> PackageError:
         return PackageError(f"{self.path}:{self.line}: {problem}")
 
-    def _flawed(self, problem: str) -> None:
+    def _record_flaw(self, problem: str) -> None:
         """Record that the document has a value or a key that JSON does not have; the first one."""
         self.flaw = self.flaw or self._error(problem)
 
@@ -243,16 +245,16 @@ class Yaml11Parser:
         self.nodes += nodes
         self.characters += characters
         if self.nodes > self.most_values:
-            raise self._exceeded("yaml_values", "values")
+            raise self._limit_error("yaml_values", "values")
         if self.characters > self.most_characters:
-            raise self._exceeded("yaml_characters", "characters")
+            raise self._limit_error("yaml_characters", "characters")
         if len(self.stack) + height > self.options.yaml_depth:
             raise self._error(
                 f"mappings and lists nested more than {self.options.yaml_depth} levels deep "
                 "(option yaml_depth)"
             )
 
-    def _exceeded(self, option: str, unit: str) -> PackageError:
+    def _limit_error(self, option: str, unit: str) -> PackageError:
         where = "in the YAML files of one package, with aliases expanded"
         return self._error(
             f"more than {getattr(self.options, option)} {unit} {where} (option {option})"
@@ -261,7 +263,7 @@ class Yaml11Parser:
     def _open(self, event: Any) -> None:
         is_mapping = isinstance(event, yaml.MappingStartEvent)
         if event.tag not in (None, "!", _TAG + ("map" if is_mapping else "seq")):
-            self._flawed(_TAGGED)
+            self._record_flaw(_TAGGED)
         self._count(1, 0, 1)
         if event.anchor:
             self.anchors[event.anchor] = None
@@ -318,7 +320,7 @@ class Yaml11Parser:
         elif isinstance(key, float) and key.is_integer() and abs(key) < 1e6:
             key = f"{key:g}"  # Go writes others with an exponent or in 32 bits
         elif not isinstance(key, str):
-            self._flawed(f"a key must be text, found {describe(key)}: quote it")
+            self._record_flaw(f"a key must be text, found {describe(key)}: quote it")
             return ""
         if len(key) > _LONGEST_KEY or _CONTROL.search(key):
             raise self._error(
@@ -363,23 +365,23 @@ class Yaml11Parser:
         is_key = frame and isinstance(frame.value, dict) and not frame.awaits_value
         if is_key and (kind == "merge" or (kind == "" and event.value == "<<")):
             return _MERGE
-        value = event.value if kind in _TEXT else self._typed(kind, event.value)
+        value = event.value if kind in _TEXT else self._type_scalar(kind, event.value)
         return value if is_key else _as_sent(value)
 
-    def _typed(self, kind: str, text: str) -> Any:
+    def _type_scalar(self, kind: str, text: str) -> Any:
         """Return the value of an unquoted scalar; None for one that JSON does not have."""
         if kind == "binary":
-            return self._flawed(
+            return self._record_flaw(
                 "!!binary cannot be sent as JSON: write the base64 text under binaryData"
             )
         if kind not in _TYPES:
-            return self._flawed(_TAGGED)
+            return self._record_flaw(_TAGGED)
         try:
-            value = _unquoted(text)
+            value = _read_unquoted(text)
         except ValueError as error:
-            return self._flawed(str(error))
+            return self._record_flaw(str(error))
         if type(value) not in _TYPES[kind]:
-            return self._flawed(
+            return self._record_flaw(
                 f"expected a value that fits the tag !!{kind}, found {describe(value)}"
             )
         return value
@@ -403,7 +405,7 @@ _FLOAT = re.compile(r"[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?", re.ASCII)
 _NO_NUMBER_IN_JSON = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 
 
-def _unquoted(text: str) -> Any:
+def _read_unquoted(text: str) -> Any:
     """Return the value of an unquoted YAML scalar, as ``kubectl`` reads it.
 
     An integer that does not fit into 64 bits with a sign is a float.

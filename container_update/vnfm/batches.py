@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 
 from container_update.model.objects import Json
 from container_update.vnfm import operations
-from container_update.vnfm.api.request_checks import checked
+from container_update.vnfm.api.request_checks import check_request
 from container_update.vnfm.problems import (
     ProblemError,
     is_expected,
@@ -234,7 +234,7 @@ def _begin(service: ServiceContext, session: Session, batch: Batch, member: Json
         return before.id
     instance = by_id(session, Instance, member["vnfInstanceId"], batch.api, lock=True)
     request = service.vault.open(batch.sealed)
-    request, hidden = checked(service, session, instance, batch.operation, request)
+    request, hidden = check_request(service, session, instance, batch.operation, request)
     begun = operations.begin(
         service,
         session,

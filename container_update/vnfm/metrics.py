@@ -61,17 +61,17 @@ class Metrics:
             "request_seconds", "Seconds that requests to the API took", of_request
         )
 
-    def entered(self, operation: str, state: str, seconds: float) -> None:
+    def count_state(self, operation: str, state: str, seconds: float) -> None:
         """Count an operation that entered a state, with the seconds since its start."""
         self._states.labels(operation, state).inc()
         if state not in UNSETTLED:
             self._seconds.labels(operation, state).observe(seconds)
 
-    def notified(self, result: str) -> None:
+    def count_notification(self, result: str) -> None:
         """Count a notification: 'delivered', 'failed' (it is retried) or 'given_up'."""
         self._notified.labels(result).inc()
 
-    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
+    def count_answer(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request that was answered."""
         self._requests.labels(method, route, str(status)).observe(seconds)
 
@@ -142,10 +142,10 @@ def router(metrics: Metrics, gauges: Gauges) -> APIRouter:
 
 def install(app: FastAPI, metrics: Metrics) -> None:
     """Count the requests to *app*; this has to be the outermost middleware."""
-    app.add_middleware(_counted, metrics=metrics)
+    app.add_middleware(_count_requests, metrics=metrics)
 
 
-def _counted(app: ASGIApp, metrics: Metrics) -> ASGIApp:
+def _count_requests(app: ASGIApp, metrics: Metrics) -> ASGIApp:
     """Count requests by their route: paths have ids in them."""
 
     async def count(scope: Scope, receive: Receive, send: Send) -> None:
@@ -166,6 +166,6 @@ def _counted(app: ASGIApp, metrics: Metrics) -> ASGIApp:
             route = getattr(scope.get("route"), "path", "") or "other"
             method = scope["method"] if scope["method"] in _METHODS else "other"
             if route != ENDLESS or status != HTTPStatus.OK:
-                metrics.answered(method, route, status, time.monotonic() - began)
+                metrics.count_answer(method, route, status, time.monotonic() - began)
 
     return count

@@ -36,7 +36,7 @@ from container_update.vnfm.store.rows import (
     OperationRow,
     StepRow,
     compare_and_set,
-    locked,
+    lock_operation,
     package_title,
 )
 
@@ -131,7 +131,7 @@ def apply_request(  # noqa: PLR0913
     :param cancel_mode: the mode of a request to cancel.
     :raises ProblemError: 409: the request is not allowed in its state.
     """
-    operation = locked(session, operation.id)  # its worker changes what it keeps, too
+    operation = lock_operation(session, operation.id)  # its worker changes what it keeps, too
     was, kind, due = State(operation.state), operation.operation, operation.due
     state = states.allowed_to(operation).get(request)
     is_still = OperationRow.due.is_not_distinct_from(due)
@@ -148,7 +148,7 @@ def apply_request(  # noqa: PLR0913
         noted = {**(operation.kept or {}), states.CANCELLED: cancel_mode}  # its worker sees it
         done = compare_and_set(session, OperationRow, *same, kept=noted)
     else:
-        values = {"owner": None, "due": None, "error": _cancelled(operation, state)}
+        values = {"owner": None, "due": None, "error": _cancel(operation, state)}
         done = state is not None and _move(
             service, session, operation.id, was, state, is_still, **values
         )
@@ -179,20 +179,20 @@ def _decide(
         return compare_and_set(session, OperationRow, *same, kept=kept, due=now(), **mine)
     kept |= {states.HELD: ""}
     mine |= {"kept": kept, "due": None}
-    mine["error"] = _ended("aborted while it waited for a person to promote or abort it")
+    mine["error"] = _end_reason("aborted while it waited for a person to promote or abort it")
     steps = ((State.PROCESSING, State.FAILED_TEMP), (State.FAILED_TEMP, State.ROLLING_BACK))
     return all(_move(service, session, operation.id, was, to, **mine) for was, to in steps)
 
 
-def _cancelled(operation: OperationRow, state: State | None) -> Json:
+def _cancel(operation: OperationRow, state: State | None) -> Json:
     detail = "cancelled while it waited, before anything was changed"
     if state is State.FAILED_TEMP:
         requests = requests_of(operation.api, operation.id)
         detail += f". Go on with it: {requests.retry}; or give it up: {requests.fail}"
-    return _ended(detail)
+    return _end_reason(detail)
 
 
-def _ended(detail: str) -> Json:
+def _end_reason(detail: str) -> Json:
     """Return why an operation ended that a client has stopped."""
     return ProblemError(409, detail, title="The operation was cancelled").as_dict()
 
@@ -235,7 +235,7 @@ def _publish(service: ServiceContext, session: Session, operation: OperationRow)
     """Notify subscribers of the state that an occurrence entered, and count it."""
     outbox.add_state_change(session, operation, service.settings.base_url)
     seconds = (operation.entered - operation.started).total_seconds()
-    service.metrics.entered(operation.operation, operation.state, seconds)
+    service.metrics.count_state(operation.operation, operation.state, seconds)
 
 
 # --- occurrences that wait ----------------------------------------------------------------------
@@ -334,7 +334,7 @@ def take_over(service: ServiceContext) -> list[str]:
     return taken
 
 
-def cancelled(service: ServiceContext, at_work: Collection[str]) -> list[str]:
+def find_cancelled(service: ServiceContext, at_work: Collection[str]) -> list[str]:
     """Return those of the occurrences that a client asked to cancel.
 
     :param at_work: the occurrences that threads carry out.
@@ -382,13 +382,13 @@ def _settle(service: ServiceContext, owner: str, *conditions: ColumnElement[bool
                 taken.append(operation.id)
                 continue
             operation.state, operation.entered = State.FAILED_TEMP.value, now()
-            operation.error, operation.owner = _interrupted(operation), None
-            operation.kept = states.uncancelled(operation.kept)
+            operation.error, operation.owner = _interrupt(operation), None
+            operation.kept = states.without_cancel(operation.kept)
             _publish(service, session, operation)
     return taken
 
 
-def _interrupted(operation: OperationRow) -> Json:
+def _interrupt(operation: OperationRow) -> Json:
     error = ContainerUpdateError(
         "the service that carried out this operation ended before the operation did; the VIM has "
         "a journal of what was written",

@@ -49,7 +49,7 @@ def content(service: ServiceContext, package_id: str) -> Path:
     return folder(service, package_id) / "content.zip"
 
 
-def unpacked(service: ServiceContext, package_id: str) -> Path:
+def unpack(service: ServiceContext, package_id: str) -> Path:
     """Return the folder with the unpacked files."""
     return folder(service, package_id) / "csar"
 
@@ -83,9 +83,9 @@ def of_vnfd_id(session: Session, vnfd_id: str) -> Package:
     return package
 
 
-def opened(service: ServiceContext, package: Package) -> AbstractContextManager[csar.Csar]:
+def open_package(service: ServiceContext, package: Package) -> AbstractContextManager[csar.Csar]:
     """Open an onboarded package for a ``with`` block."""
-    return csar.open_package(str(unpacked(service, package.id)), options=service.options)
+    return csar.open_package(str(unpack(service, package.id)), options=service.options)
 
 
 def with_vnfd(session: Session, vnfd_id: str) -> Package:
@@ -192,14 +192,14 @@ def artifact(service: ServiceContext, package: Package, path: str) -> Path:
     """
     require_onboarded(package)
     try:
-        with opened(service, package) as files:
+        with open_package(service, package) as files:
             name = archive.inside(path)
             is_inside = name in files.names()
     except PackageError:
         is_inside = False
     if not is_inside:
         raise ProblemError(404, f"package {package.id} has no file {path}")
-    return unpacked(service, package.id) / name
+    return unpack(service, package.id) / name
 
 
 def vnfd_files(service: ServiceContext, package: Package) -> Mapping[str, Path]:
@@ -209,8 +209,8 @@ def vnfd_files(service: ServiceContext, package: Package) -> Mapping[str, Path]:
     :raises ProblemError: 409: it is not onboarded.
     """
     require_onboarded(package)
-    root = unpacked(service, package.id)
-    with opened(service, package) as files:
+    root = unpack(service, package.id)
+    with open_package(service, package) as files:
         beside = os.path.dirname(files.entry_definitions)
         return {
             name: root / name
@@ -403,8 +403,8 @@ def _unpack(service: ServiceContext, package_id: str) -> None:
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with files.open(name) as source, target.open("xb") as file:
                 shutil.copyfileobj(source, file, _CHUNK)
-    shutil.rmtree(unpacked(service, package_id), ignore_errors=True)
-    part.rename(unpacked(service, package_id))
+    shutil.rmtree(unpack(service, package_id), ignore_errors=True)
+    part.rename(unpack(service, package_id))
 
 
 def _move(

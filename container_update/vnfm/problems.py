@@ -101,16 +101,14 @@ def without_credentials(request: Any, names: Collection[str] = ()) -> Any:
     :param names: other attributes with credentials.
     """
 
-    def redacted(value: Any, hidden: bool) -> Any:
+    def redact(value: Any, hidden: bool) -> Any:
         if isinstance(value, Mapping):
             return {
-                name: redacted(
-                    below, hidden or name in names or bool(_CREDENTIAL.search(str(name)))
-                )
+                name: redact(below, hidden or name in names or bool(_CREDENTIAL.search(str(name))))
                 for name, below in value.items()
             }
         if isinstance(value, list):
-            return [redacted(below, hidden) for below in value]
+            return [redact(below, hidden) for below in value]
         if isinstance(value, str) and not hidden and value.lstrip()[:1] in ("[", "{"):
             return in_text(value)
         return HIDDEN if hidden and value is not None else value
@@ -119,14 +117,14 @@ def without_credentials(request: Any, names: Collection[str] = ()) -> Any:
         """Return a text, which may be JSON: v1's metadata have no lists and objects."""
         try:
             given = json.loads(text)
-            shown = redacted(given, False)
+            shown = redact(given, False)
         except ValueError:
             return text
         except RecursionError:
             return HIDDEN
         return text if shown == given else json.dumps(shown)
 
-    return redacted(request, False)
+    return redact(request, False)
 
 
 def without_folder(text: str, folder: Path) -> str:

@@ -52,7 +52,7 @@ class Service:
         make_private_folder(settings.folder)
         _write_options(settings, options)
         database = Database(settings.database)
-        with database.explained():
+        with database.explain_errors():
             lock = liveness.join(database, settings.members, settings.lock_seconds)
             database.upgrade()
         self.context = ServiceContext(
@@ -64,7 +64,7 @@ class Service:
         )
         self.workers = Workers(self.context)
         self.notifier = Notifier(
-            settings, database, self.context.vault, self.context.metrics.notified
+            settings, database, self.context.vault, self.context.metrics.count_notification
         )
         self.link = authentication.OneTimeLink()
         self.app = self._app()
@@ -106,7 +106,7 @@ class Service:
         document.complete(app)
         error_responses.install(app)
         limits.install(app, self.context.settings)
-        app.add_middleware(parts.versioned)
+        app.add_middleware(parts.add_version)
         metrics.install(app, self.context.metrics)
         return app
 

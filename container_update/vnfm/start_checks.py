@@ -42,10 +42,10 @@ def checks(settings: Settings) -> Iterator[Check]:
         "database": _database,
     }
     for name, function in named.items():
-        yield check(name, partial(_checked, function, settings))
+        yield check(name, partial(_run_check, function, settings))
 
 
-def _checked(function: Callable[[Settings], str], settings: Settings) -> str:
+def _run_check(function: Callable[[Settings], str], settings: Settings) -> str:
     try:
         return function(settings)
     except OSError as error:
@@ -56,7 +56,7 @@ def is_served(settings: Settings) -> bool:
     """Return whether a service lives that uses this database."""
     try:
         database = Database(settings.database)
-        with database.explained():
+        with database.explain_errors():
             return liveness.is_used(database, settings.members)
     except ContainerUpdateError:
         return False
@@ -163,7 +163,7 @@ def _database(settings: Settings) -> str:
             return f"{database}: not there yet, the first start creates it"
         raise ContainerUpdateError(f"{database}: expected its folder to exist: create it")
     try:
-        with database.explained():
+        with database.explain_errors():
             return f"{database}: {_tables(database)}"
     finally:
         database.close()

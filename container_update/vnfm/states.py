@@ -87,7 +87,7 @@ def is_undoable(operation: str, kept: Mapping[str, Any] | None) -> bool:
     return operation not in NOT_UNDOABLE and not (kept or {}).get(NO_ROLLBACK)
 
 
-def uncancelled(kept: Mapping[str, Any] | None) -> dict[str, Any]:
+def without_cancel(kept: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return what an occurrence keeps, without a request to cancel it."""
     return {name: value for name, value in (kept or {}).items() if name != CANCELLED}
 
@@ -124,7 +124,9 @@ def is_held(kept: Mapping[str, Any] | None) -> bool:
     return bool((kept or {}).get(HELD))
 
 
-def allowed(state: State, *, undoable: bool, held: bool = False) -> Mapping[Request, State]:
+def allowed_requests(
+    state: State, *, undoable: bool, held: bool = False
+) -> Mapping[Request, State]:
     """Return the requests that an occurrence allows, and the states that they lead to.
 
     :param held: it waits for a person.
@@ -136,6 +138,7 @@ def allowed(state: State, *, undoable: bool, held: bool = False) -> Mapping[Requ
 
 
 def allowed_to(occurrence: Any) -> Mapping[Request, State]:
-    """Return :func:`allowed` for a row with an occurrence's state, operation and what it keeps."""
+    """Return :func:`allowed_requests` for a row with an occurrence's state, operation and what it
+    keeps."""
     undoable, held = is_undoable(occurrence.operation, occurrence.kept), is_held(occurrence.kept)
-    return allowed(State(occurrence.state), undoable=undoable, held=held)
+    return allowed_requests(State(occurrence.state), undoable=undoable, held=held)

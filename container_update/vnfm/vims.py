@@ -74,7 +74,7 @@ def change(service: ServiceContext, session: Session, vim: VimRow, body: Json) -
     :raises PackageError: its credentials would go to another server than before, and are not all in
         the request.
     """
-    before, sent = registered(service, vim), body.get("auth_cred") or {}
+    before, sent = connection_of(service, vim), body.get("auth_cred") or {}
     access = {**service.vault.open(vim.sealed), **sent}
     vim.sealed = service.vault.seal(access)
     vim.name = body.get("name") or vim.name
@@ -83,7 +83,7 @@ def change(service: ServiceContext, session: Session, vim: VimRow, body: Json) -
     own = ("auth_cred", "name", "is_default", "type")
     vim.body = {**vim.body, **{key: value for key, value in body.items() if key not in own}}
     stored = access.keys() - _VERIFICATION
-    _check_peers("vim", before, registered(service, vim), stored - sent.keys(), "auth_cred")
+    _check_peers("vim", before, connection_of(service, vim), stored - sent.keys(), "auth_cred")
     _store(session, vim)
 
 
@@ -126,7 +126,7 @@ def connection(service: ServiceContext, session: Session, given: Any) -> Json:
     return complete
 
 
-def modified(recorded: Any, request: Mapping[str, Any]) -> Any:
+def modify_connections(recorded: Any, request: Mapping[str, Any]) -> Any:
     """Return an instance's vimConnectionInfo as a request modifies it (SOL003, 5.5.2.12).
 
     Entries are merged by name in v2, where null removes one, and by id in v1. Those that
@@ -164,7 +164,7 @@ def checked_modification(
                 f"vimConnectionInfoDeleteIds: expected ids of entries ({', '.join(map(str, ids))}) "
                 f"that vimConnectionInfo does not modify, found {entry_id}"
             )
-    after = modified(recorded, request)
+    after = modify_connections(recorded, request)
     if before and not after:
         raise errors.PackageError(
             "vimConnectionInfo: expected an entry to be left, since the VNF runs in its VIM; found "
@@ -214,7 +214,7 @@ def _peers(entry: Json) -> tuple[Any, ...]:
 
 def type_of(given: Any) -> str | None:
     """Return the vimType of the VIM that an instance runs in; None for the default VIM."""
-    chosen = _chosen([entry for _, entry in _entries(given)])
+    chosen = _choose([entry for _, entry in _entries(given)])
     return None if chosen is None else str(chosen["vimType"])
 
 
@@ -224,7 +224,7 @@ def connection_id(session: Session, given: Any) -> str | None:
     entries = _entries(given)
     if not entries:
         return session.scalar(select(VimRow.id).where(VimRow.is_default))
-    chosen = _chosen([entry for _, entry in entries])
+    chosen = _choose([entry for _, entry in entries])
     names = (name or entry.get("vimId") for name, entry in entries if entry is chosen)
     return next(names, None)
 
@@ -236,7 +236,7 @@ def _entries(given: Any) -> list[tuple[str | None, Json]]:
     return [(entry.get("id"), entry) for entry in given or ()]
 
 
-def _chosen(entries: Sequence[Json]) -> Json | None:
+def _choose(entries: Sequence[Json]) -> Json | None:
     """Return the entry of the VIM that the VNF runs in; None where none is of a known kind."""
     known = [entry for entry in entries if kind_of(entry) is not None]
     return min(known, key=lambda entry: kind_of(entry) != KUBERNETES, default=None)
@@ -250,8 +250,8 @@ def _complete(service: ServiceContext, session: Session, given: Any) -> Json:
             raise errors.PackageError(
                 "vimConnectionInfo: expected one, or a registered default VIM, and found neither"
             )
-        return registered(service, default)
-    chosen = _chosen(entries)
+        return connection_of(service, default)
+    chosen = _choose(entries)
     if chosen is None:
         types = ", ".join(sorted(str(entry.get("vimType")) for entry in entries))
         raise errors.PackageError(
@@ -265,10 +265,10 @@ def _complete(service: ServiceContext, session: Session, given: Any) -> Json:
             f"vimConnectionInfo: the VIM {chosen.get('vimId')} is not registered: register it, or "
             "give its interfaceInfo and accessInfo"
         )
-    return registered(service, row)
+    return connection_of(service, row)
 
 
-def registered(service: ServiceContext, vim: VimRow) -> Json:
+def connection_of(service: ServiceContext, vim: VimRow) -> Json:
     """Return the connection that a registered VIM's attributes and credentials describe."""
     kind = str(vim.body.get("type", KUBERNETES))
     access = dict(service.vault.open(vim.sealed))
@@ -335,7 +335,7 @@ def heat(connection: Json, options: Options) -> Iterator[Heat]:
 
 
 @contextmanager
-def answered(service: ServiceContext) -> Iterator[None]:
+def explain_failures(service: ServiceContext) -> Iterator[None]:
     """Turn what fails in the ``with`` block while a user waits into a ProblemError: 502 the VIM
     does not answer, refuses, or answers something else; 409 what runs is in no state for it; 422 a
     package, the request or the VIM's description is wrong."""
@@ -360,7 +360,7 @@ def impatient(options: Options) -> Options:
 
 def statuses(service: ServiceContext, rows: Sequence[VimRow]) -> Mapping[str, str]:
     """Return ACTIVE for each VIM that answers with its credentials, else ERROR, by its id."""
-    connections = {vim.id: registered(service, vim) for vim in rows}
+    connections = {vim.id: connection_of(service, vim) for vim in rows}
     options = impatient(service.options)
     with context_threads.pool(_AT_ONCE) as pool:
         answers = pool.map(lambda connection: _status(connection, options), connections.values())

@@ -97,7 +97,7 @@ class Workers:
         self._cancel_wanted(at_work)
 
     def _cancel_wanted(self, at_work: Collection[str]) -> None:
-        for operation_id in operations.cancelled(self._service, at_work):
+        for operation_id in operations.find_cancelled(self._service, at_work):
             with self._changed:
                 cancel = self._cancels.get(operation_id)
             if cancel is not None:
@@ -128,9 +128,9 @@ class Workers:
                 return
             cancel = self._cancels[key] = CancelToken()
             future = self._pool.submit(run)
-        future.add_done_callback(lambda done: self._done(key, done))
+        future.add_done_callback(lambda done: self._on_done(key, done))
 
-    def _done(self, key: str, future: Future[bool | None]) -> None:
+    def _on_done(self, key: str, future: Future[bool | None]) -> None:
         with self._changed:
             self._cancels.pop(key, None)
             task = self._next.pop(key, None)

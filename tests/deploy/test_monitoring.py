@@ -65,8 +65,8 @@ def exposed(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, set[str]]:
             Instance(id="c", created=moment, api="v2", vnfd_id="v", instantiated=True, body={})
         )
     metrics = Metrics()
-    metrics.entered("HEAL", "COMPLETED", 1.0)
-    metrics.answered("GET", "/", 200, 0.1)
+    metrics.count_state("HEAL", "COMPLETED", 1.0)
+    metrics.count_answer("GET", "/", 200, 0.1)
     metrics.registry.register(Gauges(database, lambda: 0, 1))
     found: defaultdict[str, set[str]] = defaultdict(set)
     for family in text_string_to_metric_families(metrics_text(metrics)):

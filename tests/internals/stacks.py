@@ -20,4 +20,4 @@ from container_update.openstack.stack_instance import StackGoal, StackInstance, 
 from container_update.openstack.templates.desired import Replacement
 from container_update.openstack.upkeep import StackHeal, StackScale
 from container_update.openstack.vnfcs import VnfcServer
-from container_update.openstack.vnfm_records import described
+from container_update.openstack.vnfm_records import instantiated_info

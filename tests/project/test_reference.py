@@ -35,7 +35,7 @@ def test_the_man_page_has_every_command_with_each_of_its_arguments(man_page: str
     missing = []
     for command, _ in man.commands(root_parser()):
         section = text[command.prog] + text["SETTINGS"]
-        for action in man.listed(command):
+        for action in man.list_arguments(command):
             names = action.option_strings[-1:] or action.choices or [action.metavar]
             missing += [f"{command.prog}: {n}" for n in names if n not in section]
     assert missing == []

@@ -56,7 +56,7 @@ CASES: dict[str, tuple[Any, Json, Any]] = {
 def test_entries_are_merged_by_id_or_name(case: str) -> None:
     recorded, request, expected = CASES[case]
     before = json.dumps(recorded)
-    assert vims.modified(recorded, request) == expected
+    assert vims.modify_connections(recorded, request) == expected
     assert json.dumps(recorded) == before
 
 

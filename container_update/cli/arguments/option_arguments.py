@@ -64,7 +64,11 @@ def _add_argument(group: argparse._ArgumentGroup, option: Field[Any]) -> argpars
     convert, metavar, words = _kind(option)
     help_text = f"{text} (default: {words})"
     return group.add_argument(
-        name, type=_checked(option, convert), default=default, metavar=metavar, help=help_text
+        name,
+        type=_reader_with_bounds(option, convert),
+        default=default,
+        metavar=metavar,
+        help=help_text,
     )
 
 
@@ -84,7 +88,7 @@ def _kind(option: Field[Any]) -> tuple[Callable[[str], Any], str, str]:
     return int, "N", str(default)
 
 
-def _checked(option: Field[Any], convert: Callable[[str], Any]) -> Callable[[str], Any]:
+def _reader_with_bounds(option: Field[Any], convert: Callable[[str], Any]) -> Callable[[str], Any]:
     """Return what reads a setting and compares it with its bounds."""
     bounds = (
         ("at least", option.metadata["min"], operator.lt),

@@ -57,7 +57,7 @@ def _history(parsed: argparse.Namespace, out: TextIO) -> int:
     if not revisions and (is_one or not output.is_document(parsed)):
         return output.write_nothing(nothing, parsed, out)
     if is_one:
-        one = _chosen(parsed, revisions)
+        one = _find_revision(parsed, revisions)
         every = history_report.revision_lines(one, every=parsed.all)
         lines = history_report.diff_of_revision(one) if parsed.diff else every
         document, page = history_report.revision_dict(one), history_report.revision_markdown(one)
@@ -115,7 +115,7 @@ def _write(
         Screen(out).show(lines)
 
 
-def _chosen(parsed: argparse.Namespace, revisions: Sequence[Revision]) -> Revision:
+def _find_revision(parsed: argparse.Namespace, revisions: Sequence[Revision]) -> Revision:
     if parsed.revision is None:
         return revisions[0]
     for each in revisions:

@@ -113,10 +113,10 @@ def run(verb: str, parsed: argparse.Namespace, out: TextIO) -> int:
             options = for_charts(options, **where, packages=parsed.packages, cluster=cluster)
             return way(cluster, options, cancel, progress, **where, packages=parsed.packages)
 
-    return recovered(end, parsed, out)
+    return recover_and_show(end, parsed, out)
 
 
-def recovered(
+def recover_and_show(
     recover: Callable[[CancelToken, Progress], Outcome | None],
     parsed: argparse.Namespace,
     out: TextIO,

@@ -347,7 +347,7 @@ def progress(parsed: argparse.Namespace, out: TextIO) -> AbstractContextManager[
         parsed.asked = time.monotonic() - began
 
     approve = ask if asks else (lambda _: None)
-    return progress_views.shown(
+    return progress_views.show_progress(
         stream,
         parsed.progress_style,
         every=getattr(parsed, "all", False),

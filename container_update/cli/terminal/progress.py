@@ -128,7 +128,7 @@ class Running:
         if wait.trouble:
             text, more = wait.trouble, f"  {_IMAGE.sub('', wait.message)}"
         text = printable(text)
-        name = _shortened(str(key), width and width - len(f"  {count}  {text}{end}"))
+        name = _shorten(str(key), width and width - len(f"  {count}  {text}{end}"))
         head = Line.of("  ", (name, lines.HEADING), f"{count}  ", (text, style), end)
         return Line.of(*head.pieces, printable(more))
 
@@ -148,7 +148,7 @@ def _urgency(begun: _Begun) -> tuple[float, float]:
     return (float("inf") if gives_up is None else gives_up), begun.since
 
 
-def _shortened(name: str, room: int | None) -> str:
+def _shorten(name: str, room: int | None) -> str:
     """Return the end of a name, which tells objects apart."""
     least = 8
     if room is None or len(name) <= max(room, least):
@@ -183,7 +183,7 @@ Approve = Callable[[Plan], object]
 
 
 @contextmanager
-def shown(  # noqa: PLR0913
+def show_progress(  # noqa: PLR0913
     out: TextIO,
     style: str = AUTO,
     *,
@@ -210,7 +210,7 @@ def shown(  # noqa: PLR0913
     else:
         view = _PlainView(screen, approve, header, every=every)
     view.running.undoes = undoes
-    with view.opened():
+    with view.open():
         try:
             yield view
         except UpdateFailedError as error:
@@ -282,7 +282,7 @@ class _View(ABC):
         """Write what there is to say about an event."""
 
     @contextmanager
-    def opened(self) -> Iterator[None]:
+    def open(self) -> Iterator[None]:
         """Show what is under way while the block runs."""
         yield
 
@@ -306,7 +306,7 @@ class _PlainView(_View):
             self._last = time.monotonic()
 
     @contextmanager
-    def opened(self) -> Iterator[None]:
+    def open(self) -> Iterator[None]:
         self._last = time.monotonic()
         with context_threads.beside(self._break_silence, "silence"):
             yield
@@ -353,7 +353,7 @@ class _LiveView(_View):
         )
 
     @contextmanager
-    def opened(self) -> Iterator[None]:
+    def open(self) -> Iterator[None]:
         with ExitStack() as self._opening, context_threads.beside(self._refresh, "live view"):
             yield
 

@@ -95,10 +95,10 @@ class Screen:
         if line.is_content or not self.is_terminal:
             self.console.print(text, soft_wrap=True)
             return
-        for part in self._wrapped(text):
+        for part in self._wrap(text):
             self.console.print(part, soft_wrap=True)
 
-    def _wrapped(self, text: Text) -> Iterable[Text]:
+    def _wrap(self, text: Text) -> Iterable[Text]:
         """Yield the lines that a text takes, all of them indented as its first one."""
         indent = len(text.plain) - len(text.plain.lstrip(" "))
         width = max(self.console.width - indent, _LEAST_WIDTH)

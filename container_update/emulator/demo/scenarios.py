@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TextIO
 
-from container_update.cli.terminal.progress import shown
+from container_update.cli.terminal.progress import show_progress
 from container_update.cli.terminal.screen import Screen
 from container_update.cluster.client import KubernetesCluster, connect
 from container_update.emulator.demo import views
@@ -72,7 +72,7 @@ def run(scenario: str, guide: str, out: TextIO) -> None:
         vnf.install()
         vnf.show(out)
         _write_title(out, vnf.heading)
-        with shown(out) as progress:
+        with show_progress(out) as progress:
             outcome, below = vnf.change(progress)
         Screen(out).show([summary_line(outcome)])
         out.writelines(f"{line}\n" for line in below)

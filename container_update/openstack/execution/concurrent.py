@@ -19,7 +19,7 @@ from container_update.package.hot import StackBody
 TagOf = Callable[[StackBody | None], str]
 
 
-def unexpected(service: Heat, plan: StackPlan, number: int, tag_of: TagOf) -> str:
+def describe_other_changes(service: Heat, plan: StackPlan, number: int, tag_of: TagOf) -> str:
     """Return what another client changed of the stacks that a step and those after it rely on;
     empty where none did.
 
@@ -79,7 +79,7 @@ def is_gone(service: Heat, plan: StackPlan, step: StackStep) -> bool:
     return service.resource(step.stack, step.member.resource) is None
 
 
-def removed(service: Heat, step: AnyStep) -> list[str]:
+def removed_resources(service: Heat, step: AnyStep) -> list[str]:
     """Return the resources that a step takes out of a stack and that have gone, or were to go, when
     it failed: an undo makes other ones."""
     if not isinstance(step, StackStep) or step.before is None or step.after is None:
@@ -98,7 +98,7 @@ def restorable(service: Heat, plan: StackPlan, step: StackStep) -> StackBody:
     scaling groups have now."""
     assert step.before is not None
     if plan.kind == SCALE and step.after is not None:
-        return _unscaled(step.before, step.after, live.body_for(service, plan, step), plan)
+        return _with_sizes_before(step.before, step.after, live.body_for(service, plan, step), plan)
     if step.stack == plan.stack:
         definitions = step.before.template["resources"]
         heads = [name for name, body in definitions.items() if body.get("type") == hot.GROUP]
@@ -108,7 +108,9 @@ def restorable(service: Heat, plan: StackPlan, step: StackStep) -> StackBody:
     return step.before
 
 
-def _unscaled(before: StackBody, after: StackBody, now: StackBody, plan: StackPlan) -> StackBody:
+def _with_sizes_before(
+    before: StackBody, after: StackBody, now: StackBody, plan: StackPlan
+) -> StackBody:
     """Return a scaled stack with the sizes from before, which its template may not store; a group
     to which another client has given another size keeps that."""
     heads = [place.head for place in plan.places.values()]

@@ -25,11 +25,11 @@ from container_update.model.scripts import OLD, ScriptReport, ScriptStep
 from container_update.openstack import live
 from container_update.openstack.client import Heat, reference
 from container_update.openstack.execution.concurrent import (
+    describe_other_changes,
     is_gone,
-    removed,
+    removed_resources,
     restorable,
     surplus,
-    unexpected,
 )
 from container_update.openstack.execution.servers import Servers
 from container_update.openstack.execution.writer import (
@@ -106,7 +106,7 @@ class StackExecution:
             except errors.LeaseLostError:
                 raise
             except errors.ContainerUpdateError as error:
-                raise self._failed(number, error) from error
+                raise self._failure(number, error) from error
             seconds = time.monotonic() - started
             self._results[number] = self._report(replace(result, seconds=seconds))
             plan = self._with_ids(step)
@@ -131,15 +131,15 @@ class StackExecution:
     @property
     def results(self) -> tuple[StepResult, ...]:
         """The results of the steps that are done, by this run or an earlier one."""
-        return tuple(self._done(number) for number in range(self.record.done))
+        return tuple(self._done_result(number) for number in range(self.record.done))
 
-    def _done(self, number: int) -> StepResult:
+    def _done_result(self, number: int) -> StepResult:
         done = StepResult(self.record.plan.steps[number], StepState.DONE)
         return self._results.get(number, done)
 
     def _do(self, number: int, step: AnyStep) -> StepResult:
         if isinstance(step, ScriptStep):
-            return self._coordinated(step, StepState.DONE)
+            return self._run_script(step, StepState.DONE)
         if step.after is None:
             self._commit()
             self._stacks.delete(step.stack)
@@ -151,13 +151,13 @@ class StackExecution:
             self._update(number, step)
         return StepResult(step, StepState.DONE)
 
-    def _coordinated(self, step: ScriptStep, state: StepState) -> StepResult:
+    def _run_script(self, step: ScriptStep, state: StepState) -> StepResult:
         """Run a script; return what became of it.
 
         :raises CoordinationError: it failed, or was stopped.
         """
         try:
-            with self.journal.renewed():
+            with self.journal.renew_meanwhile():
                 report = self.coordinate(step, self)
         except errors.LeaseLostError:
             raise
@@ -173,7 +173,7 @@ class StackExecution:
     def _update(self, number: int, step: StackStep) -> None:
         """Update a stack, unless another client has changed one that is part of this."""
         plan = self.record.plan
-        if message := unexpected(self.service, plan, number, self.record.tag):
+        if message := describe_other_changes(self.service, plan, number, self.record.tag):
             raise StepError(message)
         assert step.after is not None
         if step.replaced:
@@ -213,7 +213,7 @@ class StackExecution:
         self._refuse_no_way_back()
         self.record = self.journal.write(replace(self.record, phase=Phase.UNDO))
         self._stacks.undoing = True
-        plan, reached = self.record.plan, self._reached()
+        plan, reached = self.record.plan, self._count_reached()
         results = {
             number: StepResult(step, StepState.NOT_STARTED)
             for number, step in enumerate(plan.steps)
@@ -221,14 +221,14 @@ class StackExecution:
         }
         begun = [number for number in plan.undo_order() if number < reached]
         self._quiet([plan.steps[number] for number in sorted(begun, reverse=True)])
-        gone = {number: removed(self.service, plan.steps[number]) for number in begun}
+        gone = {number: removed_resources(self.service, plan.steps[number]) for number in begun}
         for number in begun:
             step, began = plan.steps[number], time.monotonic()
             if isinstance(step, ScriptStep):
                 results[number] = self._script_undone(step)
                 continue
             undo = partial(self._undo, step, was_coordinated=number < self.record.done)
-            message, state = _attempted(undo)
+            message, state = _try_undo(undo)
             if gone[number] and state is StepState.UNDONE:
                 message = f"{', '.join(gone[number])}: removed already, and had to be made anew"
             seconds = time.monotonic() - began
@@ -257,11 +257,11 @@ class StackExecution:
             if is_gone(self.service, self.record.plan, step):
                 continue
             look = partial(self._servers.ensure_as_before, step.member, step.before)
-            message, state = _attempted(look)
+            message, state = _try_undo(look)
             if state is StepState.UNDO_FAILED:
                 results[number] = self._report(StepResult(step, state, message))
 
-    def _reached(self) -> int:
+    def _count_reached(self) -> int:
         """Return how many steps may have to be undone.
 
         The old VNF's script, which gives it its traffic back, is one of them once the new VNF's
@@ -310,7 +310,7 @@ class StackExecution:
         self.progress(step)
         began = time.monotonic()
         try:
-            result = replace(self._coordinated(step, StepState.UNDONE), message="")
+            result = replace(self._run_script(step, StepState.UNDONE), message="")
         except errors.LeaseLostError:
             raise
         except errors.ContainerUpdateError as error:
@@ -339,7 +339,7 @@ class StackExecution:
             remark = self._servers.ensure_as_before(step.member, before) or remark
         return remark
 
-    def _failed(self, number: int, cause: errors.ContainerUpdateError) -> errors.UpdateFailedError:
+    def _failure(self, number: int, cause: errors.ContainerUpdateError) -> errors.UpdateFailedError:
         """Return the error of a step, after the undo where there is one."""
         step = self.record.plan.steps[number]
         what = "" if isinstance(step, ScriptStep) else f"{step.key}: {step.action.value}: "
@@ -459,7 +459,7 @@ class StackExecution:
         return self.record.phase is Phase.UNDO
 
 
-def _attempted(undo: Callable[[], str]) -> tuple[str, StepState]:
+def _try_undo(undo: Callable[[], str]) -> tuple[str, StepState]:
     """Return what the operator should know of an undo, and its state; a failure does not end the
     undo of the others."""
     try:

@@ -68,12 +68,12 @@ class Writer:
         """
         tag, deadline, sent = self.tag_of(body), self.deadline(), False
         limit = {"timeout_mins": minutes or HEATS_MINUTES}
-        marks = {"tags": _joined(kept, tag), "disable_rollback": True}
+        marks = {"tags": _join(kept, tag), "disable_rollback": True}
         left = self.service.stack(name) if instead else None
         if left is not None and tag not in (left.get("tags") or ()):
             self.delete(reference(left))
         while True:
-            current = self.settled(name, deadline)
+            current = self.wait_until_settled(name, deadline)
             if current is None:
                 if time.monotonic() > deadline:
                     raise StepError(
@@ -119,7 +119,7 @@ class Writer:
         """
         tag, deadline, sent = self.tag_of(body), self.deadline(), False
         while True:
-            current = self.settled(stack, deadline)
+            current = self.wait_until_settled(stack, deadline)
             if current is None:
                 raise StepError(f"stack {stack} is gone: another client deleted it")
             if tag in (current.get("tags") or ()) and (sent or not again):
@@ -145,11 +145,11 @@ class Writer:
     ) -> None:
         stack, tag = reference(current), self.tag_of(body)
         if groups.MASKED in str(body.template):
-            body = groups.unmasked(body, self.service.template(stack))
+            body = groups.unmask(body, self.service.template(stack))
         request, existing = body.as_update()
         if only is not None:
             request, existing = {name: request[name] for name in only}, True
-        request["tags"] = _joined(operators_tags(current), tag)
+        request["tags"] = _join(operators_tags(current), tag)
         request["timeout_mins"] = minutes
         self.service.update(stack, request, existing=existing, guard=self.journal.confirm)
 
@@ -158,7 +158,7 @@ class Writer:
         self.service.update(
             stack, {"timeout_mins": minutes}, existing=True, guard=self.journal.confirm
         )
-        self.settled(stack, self.deadline())
+        self.wait_until_settled(stack, self.deadline())
 
     def stop(self, stack: str, body: StackBody) -> None:
         """Cancel this operation's update of a stack to *body*, if it is in progress.
@@ -184,7 +184,7 @@ class Writer:
             except errors.ClusterError as error:
                 self._only_busy(error, stack, deadline)
                 self._rest(_FIRST_PAUSE)
-        current = self.settled(stack, deadline)
+        current = self.wait_until_settled(stack, deadline)
         if current is not None:
             raise StepError(state_sentence(current))
 
@@ -218,7 +218,7 @@ class Writer:
                 raise StepError(f"its server is {status}, expected ACTIVE: see the server's fault")
             self._rest(_pause(began))
 
-    def settled(self, stack: str, deadline: float) -> Json | None:
+    def wait_until_settled(self, stack: str, deadline: float) -> Json | None:
         """Return the stack once no action is in progress on it; None where there is none."""
         began = time.monotonic()
         while True:
@@ -237,7 +237,7 @@ class Writer:
         """Wait until nothing is in progress on a stack and its resources: those of a failed or
         cancelled update go on."""
         began, deadline = time.monotonic(), self.deadline()
-        current = self.settled(stack, deadline)
+        current = self.wait_until_settled(stack, deadline)
         while current is not None and not current["stack_status"].endswith("_COMPLETE"):
             busy = [
                 str(resource["resource_name"])
@@ -252,7 +252,7 @@ class Writer:
                     "progress after the time limit"
                 )
             self._rest(_pause(began))
-            current = self.settled(stack, deadline)
+            current = self.wait_until_settled(stack, deadline)
 
     def _rest(self, seconds: float) -> None:
         self.journal.renew()
@@ -287,5 +287,5 @@ def operators_tags(stack: Json) -> tuple[str, ...]:
     return tuple(tag for tag in stack.get("tags") or () if not tag.startswith(MARK))
 
 
-def _joined(kept: tuple[str, ...], tag: str) -> str:
+def _join(kept: tuple[str, ...], tag: str) -> str:
     return ",".join((*kept, tag))

@@ -47,12 +47,12 @@ def desired_stack(  # noqa: PLR0913
     :raises PackageError: a new parameter has neither a default nor a value in the old stack, or
         the new template asks for what no template gives.
     """
-    carried = _carried(package, live)
+    carried = _carry_parameters(package, live)
     if NFV in (package.template.get("parameters") or {}):
         grouped = {vdu: sizes[p.head] for vdu, p in places.items() if p.head in sizes}
         vnfd = nfv_parameter.of_vnfd(software.images, software.flavours, grouped)
         before = carried.get(NFV) or {}
-        carried[NFV] = nfv_parameter.computed(package, vnfd, points, nfv, before)
+        carried[NFV] = nfv_parameter.compute_nfv(package, vnfd, points, nfv, before)
     body = replace(package, parameters=carried, environment=live.environment)
     body = _with_software(body, places, software)
     for head, size in sizes.items():
@@ -89,7 +89,7 @@ def initial_stack(  # noqa: PLR0913
         )
     if NFV in schemata:
         vnfd = nfv_parameter.of_vnfd(software.images, software.flavours, sizes)
-        given[NFV] = nfv_parameter.computed(package, vnfd, points, given.get(NFV) or {})
+        given[NFV] = nfv_parameter.compute_nfv(package, vnfd, points, given.get(NFV) or {})
     body = _with_software(replace(package, parameters=given), places, software)
     missing = _without_value(schemata, body.parameters)
     if missing:
@@ -100,7 +100,7 @@ def initial_stack(  # noqa: PLR0913
     return body
 
 
-def _carried(package: StackBody, live: StackBody) -> Json:
+def _carry_parameters(package: StackBody, live: StackBody) -> Json:
     schemata = package.template.get("parameters") or {}
     given = hot.parse_json(live.template, live.parameters)
     hidden = live.hidden & set(live.template.get("parameters") or {})
@@ -245,7 +245,7 @@ def is_known(value: Any, added: Collection[str]) -> bool:
     return hot.is_literal(hot.with_ids(value, dict.fromkeys(added, "-")))
 
 
-def nested(  # noqa: PLR0913, PLR0917
+def nested_body(  # noqa: PLR0913, PLR0917
     place: Place,
     new: StackBody,
     old: StackBody,
@@ -350,7 +350,7 @@ def server_changes(
     :returns: the differences as sentences, and what Heat does. By the specification's note a server
         keeps its id from image to image; with a volume of another image it is another server.
     """
-    before, after = _resolved(old, name), _resolved(new, name)
+    before, after = _resolve(old, name), _resolve(new, name)
     differ = {key for key in before | after if before.get(key) != after.get(key)}
     reasons = []
     for key in sorted(differ):
@@ -362,7 +362,7 @@ def server_changes(
             reasons.append(f"its property {key} changes")
     old_images, new_images = _volume_images(old, name), _volume_images(new, name)
     if old_images != new_images:
-        reasons.append(f"image of its volumes {_joined(old_images)} -> {_joined(new_images)}")
+        reasons.append(f"image of its volumes {_join(old_images)} -> {_join(new_images)}")
     sentences = tuple(reasons) or ("the template around the server changes",)
     return sentences, _replacement(differ, after, another_volume=old_images != new_images)
 
@@ -383,7 +383,7 @@ def _replacement(
     }.get(("image" in differ, "flavor" in differ), Replacement.UPDATED)
 
 
-def _resolved(body: StackBody, name: str) -> Json:
+def _resolve(body: StackBody, name: str) -> Json:
     definition = body.template["resources"].get(name) or {}
     resolved: Json = hot.bind(definition.get("properties") or {}, body)
     return resolved
@@ -393,9 +393,9 @@ def _volume_images(body: StackBody, server: str) -> dict[str, str]:
     if server not in body.template["resources"]:
         return {}
     names = hot.with_dependencies(body.template, {server}, _heads(body)) - {server}
-    images = {name: _resolved(body, name).get("image") for name in names}
+    images = {name: _resolve(body, name).get("image") for name in names}
     return {name: image for name, image in sorted(images.items()) if isinstance(image, str)}
 
 
-def _joined(images: Mapping[str, str]) -> str:
+def _join(images: Mapping[str, str]) -> str:
     return ", ".join(images.values()) or "none"

@@ -56,7 +56,7 @@ def with_sizes_of(body: StackBody, live: StackBody, heads: Iterable[str]) -> Sta
     return body
 
 
-def resized(body: StackBody, places: Mapping[str, Place], numbers: Mapping[str, int]) -> StackBody:
+def resize(body: StackBody, places: Mapping[str, Place], numbers: Mapping[str, int]) -> StackBody:
     """Return a stack whose scaling groups have other sizes.
 
     :param numbers: VDU id to number of members.
@@ -85,7 +85,7 @@ def grouped_place(places: Mapping[str, Place], vdu_id: str) -> Place:
 # --- a group's own stack ------------------------------------------------------------------------
 
 
-def masked(group: StackBody, files: Mapping[str, str]) -> StackBody:
+def mask(group: StackBody, files: Mapping[str, str]) -> StackBody:
     """Return a group's own stack without the values of hidden parameters.
 
     :param files: the nested templates, which say what is hidden.
@@ -109,7 +109,7 @@ def _masked_member(definition: Json, files: Mapping[str, str]) -> Json:
     return {**definition, "properties": properties}
 
 
-def unmasked(group: StackBody, live: Mapping[str, Any]) -> StackBody:
+def unmask(group: StackBody, live: Mapping[str, Any]) -> StackBody:
     """Return a group's own stack with the hidden values that its live template has."""
     resources = {}
     for name, definition in group.template["resources"].items():
@@ -122,7 +122,7 @@ def unmasked(group: StackBody, live: Mapping[str, Any]) -> StackBody:
     return replace(group, template={**group.template, "resources": resources})
 
 
-def settled(
+def settle(
     group: StackBody, members: Collection[str], definition: Json, files: Mapping[str, str]
 ) -> StackBody:
     """Return a group's own stack that says of some members what another definition says.

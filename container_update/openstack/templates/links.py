@@ -61,7 +61,7 @@ class StackLinks:
         """Return each external connection point: its network, port and fixed addresses."""
         return dict(_points(self.external))
 
-    def applied(self, body: StackBody) -> StackBody:
+    def apply_to(self, body: StackBody) -> StackBody:
         """Return a package's templates without the networks that another system manages.
 
         :raises PackageError: the top template has no such network, or what goes with it is used.
@@ -97,7 +97,7 @@ class StackLinks:
         return replace(body, template={**body.template, "resources": left, **outputs})
 
 
-def recorded(info: Mapping[str, Any], request: Mapping[str, Any]) -> Json:
+def record_links(info: Mapping[str, Any], request: Mapping[str, Any]) -> Json:
     """Return the attributes of instantiatedVnfInfo about links after a request (SOL003, 5.5.3.2 and
     5.5.3.5): those of earlier ones stay unless the request has them too."""
     made: Json = {}

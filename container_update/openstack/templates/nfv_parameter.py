@@ -43,7 +43,7 @@ def without_script(given: Mapping[str, Any]) -> Json:
     return {k: v for k, v in given.items() if k not in (USER_DATA, USER_DATA_CLASS)}
 
 
-def computed(
+def compute_nfv(
     body: StackBody,
     vnfd: Json,
     points: Mapping[str, Json],
@@ -62,7 +62,7 @@ def computed(
     """
     is_new, carried = carried is None, carried or {}
     value: Json = merge_patch(dict(carried), given)
-    for path in dict.fromkeys(_asked(body)):
+    for path in dict.fromkeys(_asked_paths(body)):
         is_of_request = path[:1] == (_POINTS,) and path[1] in points
         known: tuple[Any, ...] = ({_POINTS: points},) if is_of_request else (carried, vnfd)
         leaf = _first(path, given, *known)
@@ -100,7 +100,7 @@ def of_vnfd(
     return {"VDU": values}
 
 
-def _asked(body: StackBody) -> Iterator[FieldPath]:
+def _asked_paths(body: StackBody) -> Iterator[FieldPath]:
     """Yield the paths below ``nfv`` that the top template asks for."""
     for name, argument in hot.calls(body.template["resources"]):
         if name == "get_param" and isinstance(argument, list) and argument[0] == NFV:

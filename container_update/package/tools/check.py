@@ -71,7 +71,9 @@ class Subject:
         objects: dict[str, tuple[Manifest, ...] | PackageError] = {}
         for path in self.package.manifest_files():
             try:
-                objects[path] = tuple(map(_needed, self.package.manifests(path, NAMESPACE)))
+                objects[path] = tuple(
+                    map(_without_content, self.package.manifests(path, NAMESPACE))
+                )
             except PackageError as error:
                 cause = error.__cause__  # without the package, which the reader knows
                 objects[path] = cause if isinstance(cause, PackageError) else error
@@ -119,7 +121,7 @@ class Subject:
         return None
 
 
-def _needed(manifest: Manifest) -> Manifest:
+def _without_content(manifest: Manifest) -> Manifest:
     """Return an object without what no rule looks at: of content the keys are enough."""
     if is_workload(manifest.key):
         return manifest
@@ -144,7 +146,7 @@ def _line(lines: Mapping[FieldPath, int], line: int, field: FieldPath) -> int:
     return lines.get(field, line)
 
 
-def located(error: PackageError, path: str) -> Finding:
+def to_finding(error: PackageError, path: str) -> Finding:
     """Convert an error to a finding, with file and line if the message begins with them.
 
     :param path: the file, if the message does not name one.
@@ -200,14 +202,14 @@ def wrong_hashes(subject: Subject) -> Iterator[Finding]:
         try:
             subject.package.check_hash(artifact)
         except PackageError as error:
-            yield located(error, artifact.path)
+            yield to_finding(error, artifact.path)
 
 
 def unreadable_manifests(subject: Subject) -> Iterator[Finding]:
     """Check that every manifest is valid, whatever its hash."""
     for path, objects in subject.objects.items():
         if isinstance(objects, PackageError):
-            yield located(objects, path)
+            yield to_finding(objects, path)
 
 
 def unlisted_files(subject: Subject) -> Iterator[Finding]:
@@ -229,7 +231,7 @@ def without_manifests(subject: Subject) -> Iterator[Finding]:
     package = subject.package
     if subject.manifests or package.has_templates or not subject.is_complete:
         return
-    instead, advice = no_manifests.found(package)
+    instead, advice = no_manifests.describe_content(package)
     if package.charts:
         message = f"found {instead} and no manifests: an update does not read charts"
         yield Finding.note(_ROOT, message, advice)
@@ -249,7 +251,7 @@ _LEVELS = ("properties", "levels")
 def unreadable_vnfd(subject: Subject) -> Iterator[Finding]:
     """Check that toscaparser accepts the VNFD: otherwise the package stays CREATED in Tacker."""
     if isinstance(subject.vnfd, PackageError):
-        yield located(subject.vnfd, subject.package.entry_definitions)
+        yield to_finding(subject.vnfd, subject.package.entry_definitions)
     for flavour in subject.flavours:
         if not flavour.id:
             yield Finding.error(
@@ -318,7 +320,7 @@ def templates(subject: Subject) -> Iterator[Finding]:
             body = base_hot(subject.package, flavour.id)
             servers = [place for place, _ in hot.servers(body)]
         except PackageError as error:
-            yield located(error, flavour.path)
+            yield to_finding(error, flavour.path)
             continue
         vdu_servers: set[hot.Place] = set()
         for vdu_id, name in flavour.vdus.items():

@@ -28,11 +28,11 @@ def refusal(package: Csar, listed: Sequence[str] = ()) -> PackageError:
         place = "in its YAML files" if package.is_flat else "below Files/"
         if package.artifacts:
             place = "among the files that its metadata lists"
-        instead, advice = found(package)
+        instead, advice = describe_content(package)
     return PackageError(f"{package.source}: expected manifests {place}, found {instead}: {advice}")
 
 
-def found(package: Csar) -> tuple[str, str]:
+def describe_content(package: Csar) -> tuple[str, str]:
     """Return what a package has in place of manifests, and what to do."""
     return next(_reasons(package))
 

@@ -121,15 +121,15 @@ def _output(path: str, request: bytes, options: Options) -> bytes:
     """
     seconds = options.vnfd_seconds * _CLOCK
     try:
-        process = _started(options)
+        process = _take_or_start(options)
     except OSError as error:
-        raise _ended(path, f"could not be started: {error}") from error
+        raise _ended_error(path, f"could not be started: {error}") from error
     with process:
         try:
             answer, _ = process.communicate(request, timeout=seconds)
         except programs.TimeoutExpired as error:
             problem = f"{seconds:g} s by the clock ({_CLOCK} times the option vnfd_seconds)"
-            raise _ended(path, f"did not end in {problem}: {_ADVICE}") from error
+            raise _ended_error(path, f"did not end in {problem}: {_ADVICE}") from error
         finally:
             process.kill()
     if process.returncode == 0:
@@ -142,7 +142,7 @@ def _output(path: str, request: bytes, options: Options) -> bytes:
         fault = "answered with too many bytes"
     else:
         fault = f"ended with the status {process.returncode}"
-    raise _ended(path, f"{fault}: {_ADVICE}")
+    raise _ended_error(path, f"{fault}: {_ADVICE}")
 
 
 def start(number: int, options: Options) -> None:
@@ -157,7 +157,7 @@ def start(number: int, options: Options) -> None:
         _WAITING.extend([_start(_command(options)) for _ in range(number)])
 
 
-def _started(options: Options) -> programs.Popen[bytes]:
+def _take_or_start(options: Options) -> programs.Popen[bytes]:
     """Return a process that waits for a VNFD, a new one if none is waiting."""
     command = _command(options)
     with suppress(IndexError):
@@ -189,5 +189,5 @@ def _start(command: list[str]) -> programs.Popen[bytes]:
     )
 
 
-def _ended(path: str, problem: str) -> ReaderEndedError:
+def _ended_error(path: str, problem: str) -> ReaderEndedError:
     return ReaderEndedError(f"{path}: the process that reads the VNFD {problem}")

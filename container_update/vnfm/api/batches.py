@@ -28,13 +28,13 @@ def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
         """Return the last 100 batches of this API, the last one first; an extension of SOL003."""
         last = select(Batch).where(Batch.api == api).order_by(Batch.started.desc(), Batch.id)
         with service.database.reading() as session:
-            return [_shown(service, session, row) for row in session.scalars(last.limit(_LAST))]
+            return [_represent(service, session, row) for row in session.scalars(last.limit(_LAST))]
 
     @routes.get("/{batch_id}", responses=parts.refusals(404), tags=[parts.EXTENSION])
     def show(batch_id: str) -> Json:
         """Return a batch with its members and their states; an extension of SOL003."""
         with service.database.reading() as session:
-            return _shown(service, session, by_id(session, Batch, batch_id, api))
+            return _represent(service, session, by_id(session, Batch, batch_id, api))
 
     @routes.post("", status_code=201, responses=parts.refusals(413), tags=[parts.EXTENSION])
     @parts.taking(models.NEW_BATCH[api])
@@ -43,7 +43,7 @@ def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
         with service.database.writing() as session:
             batch = batches.create(service, session, api, body.as_sent(), user_of(http).name)
             session.flush()
-            answer = _shown(service, session, batch)
+            answer = _represent(service, session, batch)
         workers.batch(batch.id)
         response.headers["Location"] = answer["_links"]["self"]["href"]
         return answer
@@ -54,7 +54,7 @@ def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
         with service.database.writing() as session:
             batch = by_id(session, Batch, batch_id, api, lock=True)
             batches.resume(session, batch)
-            answer = _shown(service, session, batch)
+            answer = _represent(service, session, batch)
         workers.batch(batch.id)
         return answer
 
@@ -64,12 +64,12 @@ def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
         with service.database.writing() as session:
             batch = by_id(session, Batch, batch_id, api, lock=True)
             batches.cancel(batch)
-            return _shown(service, session, batch)
+            return _represent(service, session, batch)
 
     return routes
 
 
-def _shown(service: ServiceContext, session: Session, batch: Batch) -> Json:
+def _represent(service: ServiceContext, session: Session, batch: Batch) -> Json:
     body = batch.body
     return {
         "id": batch.id,

@@ -12,7 +12,7 @@ from container_update.vnfm import instances, operations
 from container_update.vnfm.api import models, parts, representations
 from container_update.vnfm.api.queries.lists import Attributes, Page, TableQuery
 from container_update.vnfm.api.queries.rest_resources import RestResource
-from container_update.vnfm.api.request_checks import checked
+from container_update.vnfm.api.request_checks import check_request
 from container_update.vnfm.http.authentication import READING, user_of
 from container_update.vnfm.lcm import tasks
 from container_update.vnfm.lcm.live.resources import resources_of
@@ -97,7 +97,7 @@ def _add_operations(
             instance = by_id(session, Instance, instance_id, api, lock=True)
             if operation == "MODIFY_INFO":
                 parts.require_match(http, resource.represent(instance))
-            request, hidden = checked(service, session, instance, operation, request)
+            request, hidden = check_request(service, session, instance, operation, request)
             occurrence = operations.begin(
                 service,
                 session,
@@ -109,7 +109,7 @@ def _add_operations(
                 why=why,
             )
         workers.operation(occurrence.id)
-        return parts.accepted(service, occurrence)
+        return parts.accept_operation(service, occurrence)
 
     @routes.post("/{instance_id}/instantiate", **_ACCEPTING)
     @parts.taking(models.INSTANTIATE[api])
@@ -199,7 +199,7 @@ def _add_insights(routes: APIRouter, service: ServiceContext, api: str) -> None:
             )
         with service.database.reading() as session, parts.unprocessable(service):
             instance = by_id(session, Instance, instance_id, api)
-            request, _ = checked(service, session, instance, operation, request)
+            request, _ = check_request(service, session, instance, operation, request)
             recorded = instances.vims_of(service, instance)
         return tasks.plan_of(service, instance, recorded, operation, request)
 

@@ -59,12 +59,12 @@ class RequestBody(BaseModel):
 
 
 def _checked_by(schema: schemas.Schema, *path: str) -> BeforeValidator:
-    def checked(value: Any) -> Any:
+    def check(value: Any) -> Any:
         if (wrong := schema.first_violation(value, path)) is not None:
             raise ValueError(str(wrong))
         return value
 
-    return BeforeValidator(checked)
+    return BeforeValidator(check)
 
 
 _TYPES = {dict: "object", list: "array", str: "string", bool: "boolean", type(None): "null"}

@@ -78,7 +78,7 @@ def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
             operation = by_id(session, OperationRow, operation_id, api)
             operations.apply_request(service, session, operation, request)
         workers.operation(operation.id)
-        return parts.accepted(service, operation)
+        return parts.accept_operation(service, operation)
 
     @routes.post("/{operation_id}/fail", responses=parts.refusals(404, 409))
     def fail(operation_id: str) -> Json:
@@ -101,6 +101,6 @@ def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
             mode = body.cancelMode if body else "FORCEFUL"
             operations.apply_request(service, session, operation, Request.CANCEL, cancel_mode=mode)
         workers.cancel(operation.id)
-        return parts.accepted(service, operation)
+        return parts.accept_operation(service, operation)
 
     return routes

@@ -184,7 +184,7 @@ def _add_reading(
             raise ProblemError(
                 406, f"Accept: the VNFD has {len(definitions)} files: ask for {_ZIP_TYPE}"
             )
-        return Response(_zipped(files), media_type=_ZIP_TYPE)
+        return Response(_zip(files), media_type=_ZIP_TYPE)
 
     @routes.get(
         f"{one}/artifacts/{{path:path}}",
@@ -204,7 +204,7 @@ def _require_zip(content_type: str) -> None:
         raise ProblemError(415, f"Content-Type: expected {_ZIP_TYPE}, found {found[:64]!r}")
 
 
-def _zipped(files: Mapping[str, Path]) -> bytes:
+def _zip(files: Mapping[str, Path]) -> bytes:
     zipped = io.BytesIO()
     with zipfile.ZipFile(zipped, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, path in files.items():

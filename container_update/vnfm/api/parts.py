@@ -75,11 +75,11 @@ def taking(body: Any) -> Callable[[Handler], Handler]:
     :param body: that model.
     """
 
-    def annotated(handler: Handler) -> Handler:
+    def annotate(handler: Handler) -> Handler:
         handler.__annotations__["body"] = body
         return handler
 
-    return annotated
+    return annotate
 
 
 def accepting(*statuses: int) -> dict[str, Any]:
@@ -147,7 +147,7 @@ Why = Annotated[str, Depends(_reason)]
 _LONGEST_REASON = 255
 
 
-def versioned(app: ASGIApp) -> ASGIApp:
+def add_version(app: ASGIApp) -> ASGIApp:
     """Add the ``Version`` header to each response of the two APIs, to refusals as well."""
 
     async def add(scope: Scope, receive: Receive, send: Send) -> None:
@@ -164,7 +164,7 @@ def versioned(app: ASGIApp) -> ASGIApp:
     return add
 
 
-def accepted(service: ServiceContext, operation: OperationRow) -> Response:
+def accept_operation(service: ServiceContext, operation: OperationRow) -> Response:
     """Return a 202: the operation is stored and will be carried out."""
     location = representations.operation_url(operation, service.settings.base_url)
     return Response(status_code=202, headers={"Location": location})

@@ -169,7 +169,7 @@ def operation(base_url: str) -> RestResource:
             ),
             "error": document(OperationRow.error),
             "resourceChanges": document(OperationRow.changes),
-            **{name: _changed(name) for name in (CHANGED_INFO, CHANGED_BY_PACKAGE)},
+            **{name: _changed_attribute(name) for name in (CHANGED_INFO, CHANGED_BY_PACKAGE)},
         },
         absent=frozenset(
             {"grantId", "changedExtConnectivity", "vnfSnapshotInfoId", "warnings",
@@ -178,7 +178,7 @@ def operation(base_url: str) -> RestResource:
     )  # fmt: skip
 
 
-def _changed(name: str) -> Attribute:
+def _changed_attribute(name: str) -> Attribute:
     """Return the definition of one of the two attributes with what changed."""
 
     def of(row: Any) -> Any:

@@ -35,7 +35,7 @@ def check_instantiation(
     :returns: the hidden parameters of the VNF's Heat templates.
     """
     flavour_id, params = str(request["flavourId"]), request.get("additionalParams") or {}
-    with packages.opened(service, packages.with_vnfd(session, instance.vnfd_id)) as package:
+    with packages.open_package(service, packages.with_vnfd(session, instance.vnfd_id)) as package:
         known = {flavour.id: flavour for flavour in package.flavours if flavour.id}
         if known and flavour_id not in known:
             raise PackageError(
@@ -85,9 +85,9 @@ def check_scaling(
     that what the package makes can have these numbers."""
     record = VnfRecord.of(instance)
     vim = vims.connection(service, session, instances.vims_of(service, instance))
-    with packages.opened(service, packages.with_vnfd(session, instance.vnfd_id)) as package:
+    with packages.open_package(service, packages.with_vnfd(session, instance.vnfd_id)) as package:
         scaling = packages.scaling_of(package.flavours, record.flavour_id)
-        _, numbers = records.scaled(scaling, record.info, request)
+        _, numbers = records.scale_info(scaling, record.info, request)
         try:
             _check_scalable(package, record, vims.kind_of(vim), numbers)
         except PlanError as error:
@@ -170,7 +170,10 @@ def check_change(
     info = instance.body.get("instantiatedVnfInfo") or {}
     flavour_id = info.get("flavourId") if vims.kind_of(vim) == vims.OPENSTACK else None
     running = packages.with_vnfd(session, instance.vnfd_id)
-    with packages.opened(service, package) as new, packages.opened(service, running) as old:
+    with (
+        packages.open_package(service, package) as new,
+        packages.open_package(service, running) as old,
+    ):
         check_packages(change, new, old)
         if vims.kind_of(vim) != vims.OPENSTACK:
             check_listed(change.def_files, new)
@@ -184,7 +187,7 @@ _INSTANTIATED: Mapping[str, bool] = {
 """Whether an instance has to be INSTANTIATED for an operation; a modification is for all."""
 
 
-def checked(
+def check_request(
     service: ServiceContext, session: Session, instance: Instance, operation: str, request: Json
 ) -> tuple[Json, frozenset[str]]:
     """Check that an instance is in the state that an operation is for, the request of it, and that

@@ -22,7 +22,7 @@ def router(service: ServiceContext) -> APIRouter:
     asking = [Depends(parts.check_accept), Depends(service.vim_requests.count)]
     routes = APIRouter(prefix="/v1.0", tags=["VIMs"], dependencies=asking)
 
-    def shown(rows: Sequence[VimRow]) -> list[Json]:
+    def represent(rows: Sequence[VimRow]) -> list[Json]:
         statuses = vims.statuses(service, rows)
         return [representations.vim(row, statuses[row.id]) for row in rows]
 
@@ -35,7 +35,7 @@ def router(service: ServiceContext) -> APIRouter:
         with service.database.writing() as session:
             service.database.take_turns(session)  # one of them may be the default
             vim = vims.register(service, session, body.vim.model_dump(exclude_none=True))
-        return {"vim": shown([vim])[0]}
+        return {"vim": represent([vim])[0]}
 
     @routes.get("/vims.json", responses=parts.refusals(429))
     @routes.get("/vims", responses=parts.refusals(429))
@@ -49,14 +49,14 @@ def router(service: ServiceContext) -> APIRouter:
         query = select(VimRow).where(*wanted).order_by(VimRow.created, VimRow.id)
         with service.database.reading() as session:
             rows = session.scalars(query).all()
-        return {"vims": shown(rows)}
+        return {"vims": represent(rows)}
 
     @routes.get("/vims/{vim_id}", responses=parts.refusals(404, 429))
     def show(vim_id: str) -> dict[str, Json]:
         """Return a registered VIM, without its credentials."""
         with service.database.reading() as session:
             vim = _get(session, vim_id)
-        return {"vim": shown([vim])[0]}
+        return {"vim": represent([vim])[0]}
 
     @routes.put("/vims/{vim_id}", responses=parts.refusals(404, 409, 413, 429))
     def change(vim_id: str, body: models.ChangedVim) -> dict[str, Json]:
@@ -65,7 +65,7 @@ def router(service: ServiceContext) -> APIRouter:
             service.database.take_turns(session)
             vim = _get(session, vim_id)
             vims.change(service, session, vim, body.vim.as_sent())
-        return {"vim": shown([vim])[0]}
+        return {"vim": represent([vim])[0]}
 
     @routes.delete("/vims/{vim_id}", status_code=204, responses=parts.refusals(404, 429))
     def delete(vim_id: str) -> None:

@@ -26,7 +26,7 @@ def run(parsed: argparse.Namespace, out: TextIO) -> int:
     settings, _ = service_settings.read(parsed)
     database = Database(settings.database)
     try:
-        with database.explained():
+        with database.explain_errors():
             before = None
             if database.file is not None:
                 private_file.make_private_folder(settings.folder)

@@ -105,10 +105,10 @@ class Stage:
                 cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
         vnfds = {}
         for scene in SCENES:
-            vnfds[scene.name] = _onboard(context, self._built(scene, "before"))
+            vnfds[scene.name] = _onboard(context, self._build(scene, "before"))
             if scene.name == "guide-v2":
                 _onboard(context, self._built_to_fail(scene))
-            _onboard(context, self._built(scene, "after"))
+            _onboard(context, self._build(scene, "after"))
             self._write_requests(scene)
         return self._commands(context, vnfds)
 
@@ -124,10 +124,10 @@ class Stage:
         with context.database.writing() as session:
             vims.register(context, session, body)
 
-    def _built(self, scene: Scene, side: str) -> Path:
+    def _build(self, scene: Scene, side: str) -> Path:
         folder = self.folder / "packages" / scene.name / side
         shutil.copytree(samples.root() / scene.sample / side, folder)
-        return self._zipped(scene, folder)
+        return self._zip(scene, folder)
 
     def _built_to_fail(self, scene: Scene) -> Path:
         """Build the new package of a guide once more, as 2.1 with an image that is not there."""
@@ -142,10 +142,10 @@ class Stage:
                 text = text.replace(old, new)
             file.write_text(text, encoding="utf-8")
         self.cluster.behaviour.bad_images.append(_NO_IMAGE)
-        return self._zipped(scene, folder)
+        return self._zip(scene, folder)
 
     @staticmethod
-    def _zipped(scene: Scene, folder: Path) -> Path:
+    def _zip(scene: Scene, folder: Path) -> Path:
         if scene.is_guide:
             _name_driver(folder / "Definitions", scene.api)
         api = scene.api if scene.is_guide else None
@@ -232,16 +232,16 @@ def _name_driver(definitions: Path, api: str) -> None:
         "file": script if api == "v1" else f"../{script}",  # as Tacker reads it
     }
     events = {event: {"implementation": _DRIVER} for event in _EVENTS[api]}
-    with _edited(definitions / "types.yaml") as types:
+    with _edit(definitions / "types.yaml") as types:
         known = types["interface_types"]["tosca.interfaces.nfv.Vnflcm"]
         known.update({event: {} for event in events})
-    with _edited(definitions / "df_simple.yaml") as flavour:
+    with _edit(definitions / "df_simple.yaml") as flavour:
         vnf = flavour["topology_template"]["node_templates"]["VNF"]
         vnf |= {"interfaces": {"Vnflcm": events}, "artifacts": {_DRIVER: artifact}}
 
 
 @contextmanager
-def _edited(file: Path) -> Iterator[Any]:
+def _edit(file: Path) -> Iterator[Any]:
     """Read a YAML file, and write it again after the ``with`` block changed its content."""
     content = yaml.safe_load(file.read_text(encoding="utf-8"))
     yield content

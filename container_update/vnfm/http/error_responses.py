@@ -40,7 +40,7 @@ def install(app: FastAPI) -> None:
     app.add_middleware(_unexpected_errors)
 
     @app.exception_handler(ProblemError)
-    async def refused(_: Request, error: ProblemError) -> JSONResponse:
+    async def refuse(_: Request, error: ProblemError) -> JSONResponse:
         return respond(error)
 
     @app.exception_handler(HTTPException)

@@ -149,7 +149,7 @@ def _counting(receive: Receive, maximum: int) -> Receive:
     """Return *receive* with the limits; after the whole body it may wait for a disconnect."""
     size, complete = 0, False
 
-    async def counted() -> Message:
+    async def count_bytes() -> Message:
         nonlocal size, complete
         try:
             message = await asyncio.wait_for(receive(), None if complete else CHUNK_SECONDS)
@@ -163,7 +163,7 @@ def _counting(receive: Receive, maximum: int) -> Receive:
                 raise HTTPException(413, _too_big(maximum))
         return message
 
-    return counted
+    return count_bytes
 
 
 def _too_big(maximum: int) -> str:
@@ -199,7 +199,7 @@ class Share:
                 raise ProblemError(status, text, headers={"Retry-After": str(self.retry)})
 
     @contextmanager
-    def taken(self, user: str) -> Iterator[None]:
+    def take(self, user: str) -> Iterator[None]:
         """Count a request while it is answered."""
         self._running[user] += 1
         try:
@@ -213,7 +213,7 @@ class Share:
         """Count a request while it is answered, or refuse it; a dependency of its routes."""
         user = user_of(request).name
         self.refuse_more(user)
-        with self.taken(user):
+        with self.take(user):
             yield
 
 

@@ -32,7 +32,13 @@ from container_update.planning.comparison.diff import printable_lines
 from container_update.vnfm import packages, vims
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.database import Database, timestamp
-from container_update.vnfm.store.rows import Instance, OperationRow, Package, StepRow, locked
+from container_update.vnfm.store.rows import (
+    Instance,
+    OperationRow,
+    Package,
+    StepRow,
+    lock_operation,
+)
 
 Result = TypeVar("Result")
 
@@ -188,7 +194,7 @@ class Steps:
         )
         if not self.remember:
             return
-        operation = locked(session, self._id)
+        operation = lock_operation(session, self._id)
         kept = operation.kept or {}
         operation.kept = {**kept, v2_memory.OURS: {"state": v2_memory.UNKNOWN}}
 
@@ -260,7 +266,7 @@ class OperationContext:
 
     def remember(self, state: str) -> None:
         """Keep how a try of our own driver ended, for another one or a rollback."""
-        self.kept[v2_memory.OURS] = v2_memory.joined(self.kept.get(v2_memory.OURS) or {}, state)
+        self.kept[v2_memory.OURS] = v2_memory.join(self.kept.get(v2_memory.OURS) or {}, state)
 
     def keep(self, name: str, value: Any) -> None:
         """Store a value for another try, also if this process dies; sealed if it is secret."""
@@ -269,7 +275,7 @@ class OperationContext:
 
         def store() -> None:
             with database.writing() as session:
-                operation = locked(session, self.operation_id)
+                operation = lock_operation(session, self.operation_id)
                 operation.kept = {**(operation.kept or {}), name: value}
 
         database.lasting(store)
@@ -284,7 +290,7 @@ class OperationContext:
 
         return database.lasting(read)
 
-    def started(self) -> datetime:
+    def start_time(self) -> datetime:
         """Return when the operation was accepted, also by another service."""
         return self.read(lambda session: session.get_one(OperationRow, self.operation_id).started)
 
@@ -304,9 +310,9 @@ class OperationContext:
             raise PackageError(
                 f"no package has the VNFD {vnfd_id}: upload it", next_step=NextStep.FIX_TARGET
             )
-        return packages.unpacked(self.service, package.id)
+        return packages.unpack(self.service, package.id)
 
-    def opened(self, vnfd_id: str) -> AbstractContextManager[csar.Csar]:
+    def open_package(self, vnfd_id: str) -> AbstractContextManager[csar.Csar]:
         """Open an onboarded package for a ``with`` block.
 
         :raises PackageError: there is none.
@@ -331,7 +337,7 @@ class OperationContext:
             return self.record.namespace
         return str(self.params.get("namespace") or "default")
 
-    def journalled(self, cluster: RetryingCluster) -> ClusterInstance:
+    def with_journal(self, cluster: RetryingCluster) -> ClusterInstance:
         """Return the instance in the cluster, with its Lease and its journal."""
         return ClusterInstance(
             cluster,

@@ -26,7 +26,7 @@ from container_update.model.objects import Json
 from container_update.model.reporter import reporter
 from container_update.vnfm import instances, operations, vims
 from container_update.vnfm.lcm import records
-from container_update.vnfm.lcm.infrastructure import connected
+from container_update.vnfm.lcm.infrastructure import connect_vim
 from container_update.vnfm.lcm.mgmt_drivers.driver_answer import ScriptError
 from container_update.vnfm.lcm.operation_context import (
     NotYetError,
@@ -46,10 +46,10 @@ from container_update.vnfm.states import (
     RUNNING,
     State,
     is_undoable,
-    uncancelled,
+    without_cancel,
 )
 from container_update.vnfm.store.database import now
-from container_update.vnfm.store.rows import Instance, OperationRow, locked
+from container_update.vnfm.store.rows import Instance, OperationRow, lock_operation
 
 LOG = logging.getLogger(__name__)
 _PAUSE = 0.5
@@ -62,7 +62,7 @@ def perform(service: ServiceContext, operation_id: str, cancel: CancelToken) -> 
     :returns: whether it waits for a time now.
     """
     lasting = service.database.lasting
-    begun = lasting(lambda: _begun(service, operation_id, cancel))
+    begun = lasting(lambda: _begin(service, operation_id, cancel))
     if begun is None:
         return False
     context, operation, state = begun
@@ -102,7 +102,7 @@ def perform(service: ServiceContext, operation_id: str, cancel: CancelToken) -> 
     return False
 
 
-def _begun(
+def _begin(
     service: ServiceContext, operation_id: str, cancel: CancelToken
 ) -> tuple[OperationContext, str, State] | None:
     """Return the context of an occurrence, its operation, and whether it goes on or back; None if
@@ -122,13 +122,13 @@ def _begun(
         instance = session.get_one(Instance, operation.instance_id)
         state, request = State(operation.state), service.vault.open(operation.sealed)
         recorded = instances.vims_of(service, instance)
-        kept = uncancelled(operation.kept)
+        kept = without_cancel(operation.kept)
         if kept != (operation.kept or {}):
             cancel.request(BY_REQUEST)
         # where nothing was written, the request's credentials may be wrong: go back without them
         is_back_from_nothing = state is State.ROLLING_BACK and v2_memory.has_nothing_to_undo(kept)
         is_modified = not (is_back_from_nothing and instance.instantiated)
-        wanted = vims.modified(recorded, request) if is_modified else recorded
+        wanted = vims.modify_connections(recorded, request) if is_modified else recorded
         context = OperationContext(
             service=service,
             operation_id=operation_id,
@@ -157,7 +157,7 @@ def _wait_for_lease(context: OperationContext) -> None:
     """
     options, ending = context.service.options, context.service.ending
     deadline = time.monotonic() + options.timeout + options.lease_seconds
-    with connected(context) as vim:
+    with connect_vim(context) as vim:
         while (holder := vim.held_by()) is not None:
             if ending.is_set():
                 raise ServiceEndsError("the service ended while another run held the VNF's lease")
@@ -176,7 +176,7 @@ def _end(
     vim = after.vims if state is State.COMPLETED else context.recorded_vims
     with context.service.database.reading() as session:
         after = records.with_connection(after, vims.connection_id(session, vim))
-    changes = records.affected(context.record, after)
+    changes = records.affected_resources(context.record, after)
     values: dict[str, Any] = {"changes": changes, "changed": changed, "owner": None}
     if state is State.COMPLETED:  # what was rolled back keeps why
         values["error"] = None
@@ -209,14 +209,14 @@ def _is_interrupted(context: OperationContext, error: Exception) -> bool:
 
 def _hand_over(context: OperationContext, state: State, due: datetime | None = None) -> None:
     with context.service.database.writing() as session:
-        operation = locked(session, context.operation_id)
+        operation = lock_operation(session, context.operation_id)
         before = operation.kept or {}
         kept = {**before, **context.kept}
         if operation.due is not None and before.get(PROMOTED):  # promoted in the meantime
             kept |= {name: before[name] for name in (HELD, PROMOTED)}
             due = operation.due
         if kept.get(HELD):  # a person decides: a cancel that has come meanwhile is too late
-            kept = uncancelled(kept)
+            kept = without_cancel(kept)
         elif due is not None and kept.get(CANCELLED):  # while its start was under way
             due = now()
         values = {"kept": kept, "due": due}
@@ -234,7 +234,7 @@ def _fail(context: OperationContext, was: State, error: Exception, *, undoable: 
     trace = None if is_expected(error) else error
     LOG.error("VNF instance %s: %s", context.instance_id, problem["detail"], exc_info=trace)
     with context.service.database.writing() as session:
-        before = uncancelled(locked(session, context.operation_id).kept)
+        before = without_cancel(lock_operation(session, context.operation_id).kept)
         values = {"error": problem, "kept": {**before, **context.kept}, "owner": None}
         operations.enter(
             context.service, session, context.operation_id, was, State.FAILED_TEMP, **values

@@ -28,7 +28,7 @@ from container_update.vnfm.packages import PRODUCT
 from container_update.vnfm.problems import without_credentials
 
 
-def instantiated(
+def instantiated_record(
     context: OperationContext,
     manifests: Sequence[Manifest],
     cluster: ReadOnlyCluster,
@@ -51,7 +51,7 @@ def instantiated(
             VDU_RESES: workloads_of(vdus, manifests),
         }
     record = replace(context.record, instantiated=True, body={**body, "instantiatedVnfInfo": info})
-    with context.opened(record.vnfd_id) as package:
+    with context.open_package(record.vnfd_id) as package:
         def_files = tuple(params.get(DEF_FILES) or package.manifest_files())
     return with_vnfcs(context, record, vnfcs, manifests, def_files)
 
@@ -109,7 +109,7 @@ def with_live_pods(
 
 def vdus_of(context: OperationContext, vnfd_id: str, flavour_id: str | None) -> Mapping[str, str]:
     """Return the name of each VDU's workload, of the flavour if the VNFD has it, else of all."""
-    with context.opened(vnfd_id) as package:
+    with context.open_package(vnfd_id) as package:
         return package.vdus(known_flavour(package, flavour_id))
 
 
@@ -136,13 +136,13 @@ def with_connection(record: VnfRecord, connection_id: str | None) -> VnfRecord:
 # --- resourceChanges ------------------------------------------------------------------------------
 
 
-def affected(before: VnfRecord, after: VnfRecord) -> Json | None:
+def affected_resources(before: VnfRecord, after: VnfRecord) -> Json | None:
     """Return resourceChanges: what was added, removed, has another resource or runs something else;
     None if nothing did (SOL003, 5.5.2.13 and 5.5.3.13 to 5.5.3.16)."""
     changes = {
         attribute: entries
         for attribute, resources in _LISTS.items()
-        if (entries := list(_affected(before, after, resources)))
+        if (entries := list(_affected_vnfcs(before, after, resources)))
     }
     return changes or None
 
@@ -155,7 +155,7 @@ _LISTS: Mapping[str, ResourceList] = {
 """Each list of changes to the list in instantiatedVnfInfo."""
 
 
-def _affected(before: VnfRecord, after: VnfRecord, resources: ResourceList) -> Iterator[Json]:
+def _affected_vnfcs(before: VnfRecord, after: VnfRecord, resources: ResourceList) -> Iterator[Json]:
     old, new = (_by_id(record, resources.attribute) for record in (before, after))
 
     def change(entry: Json, kind: str) -> Json:
@@ -192,12 +192,12 @@ _PROPERTIES = "vnfcConfigurableProperties"
 
 def triggered_by_package(before: VnfRecord, after: VnfRecord) -> Json | None:
     """Return modificationsTriggeredByVnfPkgChange of a change of the package, None without any."""
-    return _redacted(_changed(before, after, _OF_PACKAGE))
+    return _redact(_changed_names(before, after, _OF_PACKAGE))
 
 
 def modifications(before: VnfRecord, after: VnfRecord) -> Json | None:
     """Return changedInfo of a modification, None if it changed nothing."""
-    changed = _changed(before, after, _OF_INSTANCE)
+    changed = _changed_names(before, after, _OF_INSTANCE)
     if isinstance(after.vims, list):
         changed |= _changed_vims(before.vims or (), after.vims)
     elif patch := patch_between(before.vims or {}, after.vims or {}):
@@ -210,7 +210,7 @@ def modifications(before: VnfRecord, after: VnfRecord) -> Json | None:
     ]
     if vnfcs:
         changed["vnfcInfoModifications"] = vnfcs
-    return _redacted(changed)
+    return _redact(changed)
 
 
 def patch_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> Json:
@@ -226,7 +226,7 @@ def patch_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> Json:
     return patch
 
 
-def _changed(before: VnfRecord, after: VnfRecord, names: tuple[str, ...]) -> Json:
+def _changed_names(before: VnfRecord, after: VnfRecord, names: tuple[str, ...]) -> Json:
     old, new = (
         {"vnfdId": record.vnfd_id, **{n: record.body[n] for n in names if n in record.body}}
         for record in (before, after)
@@ -248,7 +248,7 @@ def _vnfc_properties(record: VnfRecord) -> dict[str, Json]:
     return {entry["id"]: entry.get(_PROPERTIES) or {} for entry in entries}
 
 
-def _redacted(changed: Json) -> Json | None:
+def _redact(changed: Json) -> Json | None:
     shown: Json = without_credentials(changed)
     return shown or None
 
@@ -260,7 +260,7 @@ def _redacted(changed: Json) -> Json | None:
 def scaling_of(context: OperationContext) -> Scaling:
     """Return how the instance is scaled, by its package and flavour."""
     flavour_id = context.record.flavour_id or context.request.get("flavourId")
-    with context.opened(context.record.vnfd_id) as package:
+    with context.open_package(context.record.vnfd_id) as package:
         return packages.scaling_of(package.flavours, flavour_id)
 
 
@@ -293,7 +293,9 @@ def _scale_status(context: OperationContext) -> Json:
     return info
 
 
-def scaled(scaling: Scaling, info: Json, request: Mapping[str, Any]) -> tuple[Json, dict[str, int]]:
+def scale_info(
+    scaling: Scaling, info: Json, request: Mapping[str, Any]
+) -> tuple[Json, dict[str, int]]:
     """Return instantiatedVnfInfo with the new scale level, and the new number of each VDU.
 
     Counted from the recorded VNFCs, as Tacker does: another try has the same result.

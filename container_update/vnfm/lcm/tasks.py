@@ -26,7 +26,7 @@ from container_update.model.requests import CONFIG_PATHS, ChangePackageRequest
 from container_update.planning.summary import nothing_to_do, plan_sum
 from container_update.vnfm import instances, packages, vims
 from container_update.vnfm.lcm import records
-from container_update.vnfm.lcm.infrastructure import connected
+from container_update.vnfm.lcm.infrastructure import connect_vim
 from container_update.vnfm.lcm.mgmt_drivers import drivers_of
 from container_update.vnfm.lcm.mgmt_drivers.drivers import MODIFIED
 from container_update.vnfm.lcm.operation_context import (
@@ -57,10 +57,10 @@ def do_instantiate(context: OperationContext) -> VnfRecord:
     """Create the VNF and wait until it runs."""
     drivers = drivers_of(context)
     context = replace(context, record=drivers.call("instantiate_start", context.record))
-    with connected(context) as vim:
+    with connect_vim(context) as vim:
         record = vim.instantiate()
     given = {name: context.request[name] for name in _GIVEN if context.request.get(name)}
-    return drivers.call("instantiate_end", replace(record, body=_merged(record.body, given)))
+    return drivers.call("instantiate_end", replace(record, body=_merge(record.body, given)))
 
 
 def undo_instantiate(context: OperationContext) -> VnfRecord:
@@ -82,14 +82,14 @@ def _undone(
     record = drivers.call(f"{event}_rollback_start", context.record)
     is_touched = not v2_memory.is_untouched(context.kept)
     if is_touched or record.instantiated:
-        with connected(context) as vim:
+        with connect_vim(context) as vim:
             touched = undo(vim, record) if is_touched else None
             if record.instantiated:
                 record = replace(vim.as_it_is(record), touched=touched or frozenset())
     return drivers.call(f"{event}_rollback_end", record)
 
 
-def _merged(body: Json, patches: Mapping[str, Any]) -> Json:
+def _merge(body: Json, patches: Mapping[str, Any]) -> Json:
     """Return attributes with JSON merge patches of some of them."""
     return {**body, **{name: merge_patch(body.get(name), patches[name]) for name in patches}}
 
@@ -98,14 +98,14 @@ def do_terminate(context: OperationContext) -> VnfRecord:
     """Delete the VNF, and wait until it is gone."""
     drivers, record = drivers_of(context), context.record
     if context.waited:
-        seconds = (now() - context.started()).total_seconds()
+        seconds = (now() - context.start_time()).total_seconds()
         context.steps.add("VNF", WAIT, "done", "", seconds)
         record = _as_started(context)
     else:
         record = drivers.call("terminate_start", record)
         context.kept[STARTED] = record.body
         _leave_time_to_take_it_out_of_service(context)
-    with connected(context) as vim:
+    with connect_vim(context) as vim:
         vim.terminate()
     record = drivers.call("terminate_end", record)
     body = {name: value for name, value in record.body.items() if name != "instantiatedVnfInfo"}
@@ -127,7 +127,7 @@ def _leave_time_to_take_it_out_of_service(context: OperationContext) -> None:
     :raises NotYetError: some of the time is left.
     """
     grace = timedelta(seconds=context.request.get("gracefulTerminationTimeout") or 0)
-    due = min(context.started(), now()) + grace  # the clock may have been set back
+    due = min(context.start_time(), now()) + grace  # the clock may have been set back
     if due <= now():
         return
     LOG.info("VNF instance %s: terminated at %s, as requested", context.instance_id, timestamp(due))
@@ -149,12 +149,12 @@ _PLAIN = ("vnfInstanceName", "vnfInstanceDescription")
 def do_modify(context: OperationContext) -> VnfRecord:
     """Change the record, and with a Mgmt Driver what runs."""
     if not context.record.instantiated:
-        return _modified(context, context.record)
+        return _modify(context, context.record)
     drivers = drivers_of(context)
-    record = _modified(context, drivers.call("modify_information_start", context.record))
+    record = _modify(context, drivers.call("modify_information_start", context.record))
     if drivers.is_ours:
         request = drivers.work(record)
-        return record if request is None else _moved(context, record, request)
+        return record if request is None else _move(context, record, request)
     new = context.package(record.vnfd_id) if context.request.get("vnfdId") else None
     return drivers.call(MODIFIED, record, new)
 
@@ -169,7 +169,7 @@ def undo_modify(context: OperationContext) -> VnfRecord:
     return _undone(context, "modify_information", lambda vim, _: vim.put_back())
 
 
-def _modified(context: OperationContext, record: VnfRecord) -> VnfRecord:
+def _modify(context: OperationContext, record: VnfRecord) -> VnfRecord:
     """Return the record as the request of an operation modifies it."""
     request, body = context.request, dict(record.body)
     body |= {name: request[name] for name in _PLAIN if name in request}
@@ -177,7 +177,7 @@ def _modified(context: OperationContext, record: VnfRecord) -> VnfRecord:
     if context.api == "v1" and "metadata" in given:  # as in Tacker, without the driver's list
         listed = given["metadata"].items()
         given["metadata"] = {name: value for name, value in listed if name != CONFIG_PATHS}
-    body = _merged(body, given)
+    body = _merge(body, given)
     vnfd_id = request.get("vnfdId") or record.vnfd_id
     if vnfd_id != record.vnfd_id:
         package = context.read(lambda session: packages.with_vnfd(session, vnfd_id))
@@ -205,7 +205,7 @@ def _modify_vnfcs(body: Json, request: Mapping[str, Any]) -> None:
         body["instantiatedVnfInfo"] = {**info, "vnfcInfo": entries}
 
 
-def _moved(context: OperationContext, record: VnfRecord, request: Modification) -> VnfRecord:
+def _move(context: OperationContext, record: VnfRecord, request: Modification) -> VnfRecord:
     """Do what our own driver does; return the new record."""
     options, connection = context.service.options, context.connection
     instance = context.record.vnf_instance(context.instance_id)
@@ -242,7 +242,7 @@ def do_heal(context: OperationContext) -> VnfRecord:
     asked = context.request.get("vnfcInstanceId") or ()
     entries = vnfc_entries(context.api, before.info)
     vnfcs = [entries[vnfc_id] for vnfc_id in asked if vnfc_id in entries]
-    with connected(context) as vim:
+    with connect_vim(context) as vim:
         vim.heal(vnfcs, with_storage=bool(context.params.get("all")))
         record = vim.as_it_is(before)
     handles = (entry["computeResource"] for entry in vnfcs or entries.values())
@@ -279,8 +279,8 @@ def do_scale(context: OperationContext) -> VnfRecord:
     """Give the aspect's VDUs their numbers of VNFCs and wait until they run."""
     drivers = drivers_of(context)
     before = drivers.call("scale_start", context.record)
-    info, numbers = records.scaled(records.scaling_of(context), before.info, context.request)
-    with connected(context) as vim:
+    info, numbers = records.scale_info(records.scaling_of(context), before.info, context.request)
+    with connect_vim(context) as vim:
         vim.scale(numbers, context.operation_id)
         record = vim.as_it_is(before)
     after = {**record.info, "scaleStatus": info["scaleStatus"]}
@@ -291,7 +291,7 @@ def undo_scale(context: OperationContext) -> VnfRecord:
     """Undo a scaling by its journal, or by another scaling where it has come to its end."""
 
     def undo(vim: Vim, record: VnfRecord) -> None:
-        _, numbers = records.scaled(records.scaling_of(context), record.info, context.request)
+        _, numbers = records.scale_info(records.scaling_of(context), record.info, context.request)
         recorded = records.vnfcs_of(record.info)
         vim.scale({vdu: recorded[vdu] for vdu in numbers}, f"{context.operation_id} back")
 
@@ -311,7 +311,7 @@ def do_change(context: OperationContext) -> VnfRecord:
     if HELD not in context.kept:
         before = drivers.call("change_current_package_start", before)
     context = replace(context, record=before)
-    with connected(context) as vim:
+    with connect_vim(context) as vim:
         request, vnfm = _requested_change(context)
         outcome, written = vim.change(request, vnfm)
         if written is None:
@@ -323,8 +323,10 @@ def do_change(context: OperationContext) -> VnfRecord:
         vnfd_id = str(body.pop("vnfdId"))
         given = {name: context.request[name] for name in _GIVEN if context.request.get(name)}
         package = context.read(lambda session: packages.with_vnfd(session, vnfd_id))
-        body = _merged(body, given) | instances.product_of(package)
-        record = vim.changed(replace(context.record, vnfd_id=vnfd_id, body=body), outcome, written)
+        body = _merge(body, given) | instances.product_of(package)
+        record = vim.record_change(
+            replace(context.record, vnfd_id=vnfd_id, body=body), outcome, written
+        )
     return drivers.call("change_current_package_end", record)
 
 
@@ -377,15 +379,15 @@ def left_by(service: ServiceContext, operation: OperationRow) -> tuple[Json, Jso
         return None
     hurried = replace(service, options=vims.impatient(service.options))
     try:
-        with vims.answered(service):
+        with vims.explain_failures(service):
             recorded = instances.vims_of(service, instance)
             context = _context(hurried, instance, recorded, service.vault.open(operation.sealed))
-            with connected(context) as vim:
+            with connect_vim(context) as vim:
                 live = vim.as_it_is(context.record)
     except ProblemError as error:
         LOG.warning("VNF instance %s: what runs is not recorded: %s", instance.id, error)
         return None
-    return live.body, records.affected(context.record, live)
+    return live.body, records.affected_resources(context.record, live)
 
 
 # --- the plan of a request: nothing is written, no script of a package runs ---------------------
@@ -401,13 +403,13 @@ def plan_of(
 
     :param recorded: the instance's vimConnectionInfo, with credentials.
     :param operation: MODIFY_INFO or CHANGE_VNFPKG.
-    :raises ProblemError: see :func:`.vims.answered`.
+    :raises ProblemError: see :func:`.vims.explain_failures`.
     """
     context = _context(service, instance, recorded, request)
-    with vims.answered(service):
+    with vims.explain_failures(service):
         plan = (_change if operation == "CHANGE_VNFPKG" else _modification)(context)
     if isinstance(plan, Plan):
-        return _shown(plan)
+        return _represent(plan)
     named = f"VNF instance {instance.id}"
     remark = {"object": named, "kind": "note", "text": plan}
     return {"isEmpty": True, "summary": f"{named}: {plan}.", "steps": [], "remarks": [remark]}
@@ -424,7 +426,7 @@ def _context(
         instance_id=instance.id,
         api=instance.api,
         request=request,
-        record=VnfRecord.of(instance, vims.modified(recorded, request)),
+        record=VnfRecord.of(instance, vims.modify_connections(recorded, request)),
         recorded_vims=recorded,
         cancel=CancelToken(),
         steps=Steps(service.database, "", remember=False),
@@ -433,7 +435,7 @@ def _context(
 
 
 def _change(context: OperationContext) -> Plan:
-    with connected(context) as vim:
+    with connect_vim(context) as vim:
         return vim.preview(*_requested_change(context))
 
 
@@ -447,7 +449,7 @@ def _modification(context: OperationContext) -> Plan | str:
         if script is None:
             return f"{_RECORD_ONLY}: its VNFD maps {MODIFIED} to no Mgmt Driver"
         return f"the package's own Mgmt Driver {script.implementation} decides what happens"
-    request = drivers.work(_modified(context, context.record))
+    request = drivers.work(_modify(context, context.record))
     if request is None:
         return _RECORD_ONLY
     options, connection = context.service.options, context.connection
@@ -457,7 +459,7 @@ def _modification(context: OperationContext) -> Plan | str:
         return preview(goal, cluster, options)
 
 
-def _shown(plan: Plan) -> Json:
+def _represent(plan: Plan) -> Json:
     names = ("object", "action", "reasons", "diff")
     return {
         "isEmpty": plan.is_empty,

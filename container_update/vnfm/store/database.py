@@ -152,7 +152,7 @@ class Database:
         return tuple(Path(f"{self.file}{suffix}") for suffix in _SQLITE_FILES if self.file)
 
     @contextmanager
-    def explained(self) -> Iterator[None]:
+    def explain_errors(self) -> Iterator[None]:
         """Turn errors of the database in the ``with`` block into one that says what to do.
 
         :raises ContainerUpdateError: the database cannot be used.

@@ -55,12 +55,12 @@ class ProcessLock(ABC):
 
     def dead(self, other: str) -> AbstractContextManager[bool]:
         """Hold the lock of *other* for a ``with`` block if it is dead; yield whether it is."""
-        return nullcontext(False) if other == self.id else self._claimed(other)
+        return nullcontext(False) if other == self.id else self._claim(other)
 
     def holds(self) -> bool:
         """Return whether the own lock is held, so that no other takes this service for dead."""
         try:
-            with self._claimed(self.id) as claimed:
+            with self._claim(self.id) as claimed:
                 return not claimed
         except SQLAlchemyError:
             return False
@@ -78,7 +78,7 @@ class ProcessLock(ABC):
         """Release the own lock."""
 
     @abstractmethod
-    def _claimed(self, other: str) -> AbstractContextManager[bool]:
+    def _claim(self, other: str) -> AbstractContextManager[bool]:
         """Hold the lock of *other* for a ``with`` block if it is free; yield whether it was."""
 
 
@@ -137,7 +137,7 @@ class FileLock(ProcessLock):
         """Do nothing: a file lock cannot be lost."""
 
     @contextmanager
-    def _claimed(self, other: str) -> Iterator[bool]:
+    def _claim(self, other: str) -> Iterator[bool]:
         file = self._open(other)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -213,7 +213,7 @@ class DatabaseLock(ProcessLock):
             yield moment - since >= self._patience
 
     @contextmanager
-    def _claimed(self, other: str) -> Iterator[bool]:
+    def _claim(self, other: str) -> Iterator[bool]:
         key = {"key": _key(other)}
         with self._engine.connect() as connection:
             claimed = bool(connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), key))

@@ -277,7 +277,7 @@ def by_id(
     return row
 
 
-def locked(session: Session, operation_id: str) -> OperationRow:
+def lock_operation(session: Session, operation_id: str) -> OperationRow:
     """Return an operation as it is now; no other transaction changes it until this one ends."""
     return session.get_one(
         OperationRow, operation_id, populate_existing=True, with_for_update={"key_share": True}

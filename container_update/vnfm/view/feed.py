@@ -51,20 +51,20 @@ class FeedReading:
     steps: Mapping[str, str]
     """By the id of such an operation its steps."""
 
-    def seen(self, wanted: Wanted) -> Sections:
+    def sections_for(self, wanted: Wanted) -> Sections:
         """Return what a viewer sees of it: a page of the table, and the instance that is open."""
         page = page_of(self.rows, wanted)
         ids = dict.fromkeys([*page["ids"], wanted.instance])
         operation = self.unsettled.get(wanted.instance, "")
         return {
             **self.sections,
-            "instances": _picked(self.sections["instances"], ids),
+            "instances": _pick(self.sections["instances"], ids),
             "table": _texts([page]),
-            "steps": _picked(self.steps, [operation]),
+            "steps": _pick(self.steps, [operation]),
         }
 
 
-def _paced(size: int) -> Callable[[Any], Any]:
+def _pace(size: int) -> Callable[[Any], Any]:
     """Have a function read at most once in :data:`PACE_SECONDS` for all who ask for the same."""
     paced: Callable[[Any], Any] = cached(
         TTLCache(size, PACE_SECONDS), condition=threading.Condition()
@@ -79,7 +79,7 @@ class Feed:
         self._service = service
         self._version: Any = None
         self._reading = FeedReading({}, (), {}, {})
-        self.read: Callable[[], FeedReading] = _paced(1)(self._read_now)
+        self.read: Callable[[], FeedReading] = _pace(1)(self._read_now)
         """Returns what there is now, or was a moment ago; SQLAlchemyError: there is no answer."""
 
     def _read_now(self) -> FeedReading:
@@ -178,7 +178,7 @@ def _texts(values: Iterable[Json]) -> dict[str, str]:
     return {value["id"]: json.dumps(value) for value in values}
 
 
-def _picked(texts: Mapping[str, str], ids: Iterable[str]) -> dict[str, str]:
+def _pick(texts: Mapping[str, str], ids: Iterable[str]) -> dict[str, str]:
     return {id_: texts[id_] for id_ in ids if id_ in texts}
 
 
@@ -198,5 +198,5 @@ def live_resources(service: ServiceContext) -> Callable[[str], str]:
             live = {"problem": error.detail, "vdus": []}
         return json.dumps({"id": instance_id, **live})
 
-    reading: Callable[[str], str] = _paced(_KEPT)(read)
+    reading: Callable[[str], str] = _pace(_KEPT)(read)
     return reading

@@ -80,12 +80,12 @@ def _add_events(routes: APIRouter, service: ServiceContext) -> None:
         hello = json.dumps({"user": user.name, "mayChange": user.may_change})
 
         def read() -> Sections:
-            sections = feed.read().seen(wanted)
+            sections = feed.read().sections_for(wanted)
             shown = [wanted.instance] if wanted.instance in sections["instances"] else []
             return {**sections, "resources": {id_: live(id_) for id_ in shown}}
 
         async def stream() -> AsyncIterator[str]:
-            with service.viewers.taken(user.name):
+            with service.viewers.take(user.name):
                 async for text in events(hello, read, threads):
                     yield text
 
@@ -232,7 +232,7 @@ def _draft(
     :raises ProblemError: 422: there is no such package or operation.
     """
     package = packages.of_vnfd(session, vnfd_id or row.vnfd_id)
-    with packages.opened(service, package) as files:
+    with packages.open_package(service, package) as files:
         if operation == "INSTANTIATE":
             return _instantiation(files, row, session)
         if operation == "MODIFY_INFO":

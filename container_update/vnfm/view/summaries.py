@@ -28,7 +28,7 @@ def package(row: Package, *, used: bool) -> Json:
     body = row.body
     return {
         "id": row.id,
-        "name": _joined(body.get("vnfProductName"), body.get("vnfSoftwareVersion"))
+        "name": _join(body.get("vnfProductName"), body.get("vnfSoftwareVersion"))
         or str(row.user_data.get(FILE, "")),
         "created": timestamp(row.created),
         "product": body.get("vnfProductName") or "",
@@ -63,7 +63,7 @@ def instance(row: Instance, since: datetime | None = None) -> Json:
         "created": timestamp(row.created),
         "since": timestamp(since or row.created),
         "product": body.get("vnfProductName") or "",
-        "package": _joined(body.get("vnfProductName"), body.get("vnfSoftwareVersion")),
+        "package": _join(body.get("vnfProductName"), body.get("vnfSoftwareVersion")),
         "vnfdId": row.vnfd_id,
         "isInstantiated": row.instantiated,
         "namespace": (holder.get("metadata") or {}).get("namespace"),
@@ -135,7 +135,7 @@ def _vnfcs(api: str, info: Json) -> list[Json]:
     ]
 
 
-def _joined(*texts: str | None) -> str:
+def _join(*texts: str | None) -> str:
     return " ".join(text for text in texts if text)
 
 

@@ -30,7 +30,7 @@ def common_options() -> dict[str, argparse.Action]:
     """Return the options that many commands share, by their longest name."""
     found: dict[tuple[str, str], list[argparse.Action]] = {}
     for command, _ in man.commands(root_parser()):
-        for action in man.listed(command):
+        for action in man.list_arguments(command):
             if action.option_strings and action.dest not in option_arguments.ALL:
                 found.setdefault((action.option_strings[-1], help_of(action)), []).append(action)
     often = sorted(found.items(), key=lambda item: -len(item[1]))
@@ -48,7 +48,7 @@ def reference() -> Iterator[str]:
     """Yield a section for each command."""
     common = common_options()
     for command, _ in man.commands(root_parser()):
-        actions = man.listed(command)
+        actions = man.list_arguments(command)
         yield from (f".. _{_label(command)}:", "", command.prog, "-" * len(command.prog), "")
         yield from (f".. program:: {command.prog}", "", "::", "")
         yield from (f"   {command.synopsis()}", "")

@@ -84,11 +84,11 @@ class RecordedVnf:
 
     def record(self) -> dict[str, Any]:
         """Return the VnfInstance as a VNFM writes it."""
-        from tests.internals.stacks import described, live  # noqa: PLC0415
+        from tests.internals.stacks import instantiated_info, live  # noqa: PLC0415
 
         stack = self.vnf.live_stack()
         members = live.members_of(self.vnf.heat, stack, {"VDU1": "VDU1"})
-        info = described({}, members, stack["id"])
+        info = instantiated_info({}, members, stack["id"])
         metadata = {"kept": "yes"}
         return {"vnfdId": "vnfd-old", "metadata": metadata, "instantiatedVnfInfo": info}
 

@@ -17,7 +17,7 @@ from tests.internals.core import Reason, hot, operate
 from tests.internals.stacks import (
     Replacement,
     StackHeal,
-    described,
+    instantiated_info,
     live,
     reference,
 )
@@ -111,7 +111,7 @@ def test_ports_and_volumes_are_those_of_the_server_that_uses_them(vnf: Vnf) -> N
         "VDU1": ({"CP1", "both"}, {"Disk1"}),
         "VDU2": ({"CP2", "both"}, {"Disk2", "Data2"}),
     }
-    info = described({}, members, "stack")
+    info = instantiated_info({}, members, "stack")
     ports = [entry["vnfVirtualLinkDescId"] for entry in info["vnfVirtualLinkResourceInfo"]]
     assert sorted(ports) == ["CP1", "CP2", "both"]
     storages = {entry["vduId"]: len(entry["storageResourceIds"]) for entry in info[VNFCS]}

@@ -39,7 +39,7 @@ def test_an_old_name_still_works_and_the_new_one_is_told(
     old: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     new = OLD_NAMES[old]
-    assert command_line._renamed(old.split()) == new.split()
+    assert command_line._with_present_name(old.split()) == new.split()
     told = capsys.readouterr().err
     assert f"'{old.split(maxsplit=1)[0]}' is called '" in told
     assert len(told.splitlines()) == 1
@@ -49,7 +49,7 @@ def test_an_old_name_still_works_and_the_new_one_is_told(
     "words", ["", "plan a b", "status", "heat status --stack vnf", "--version"]
 )
 def test_a_present_name_stays_as_it_is(words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert command_line._renamed(words.split()) == words.split()
+    assert command_line._with_present_name(words.split()) == words.split()
     assert not capsys.readouterr().err
 
 

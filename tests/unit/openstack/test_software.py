@@ -10,7 +10,7 @@ import pytest
 from container_update.openstack.client import Heat
 from container_update.openstack.execution.servers import Servers
 from container_update.openstack.execution.writer import StepError, Writer
-from container_update.openstack.software import Software, as_it_is, defined, deviation
+from container_update.openstack.software import Software, as_it_is, defined_software, deviation
 from container_update.openstack.vnfcs import VnfcServer
 from container_update.package.hot import StackBody
 
@@ -94,17 +94,19 @@ def test_a_name_that_cannot_be_looked_up_is_not_judged() -> None:
 
 
 def test_a_server_that_boots_from_a_volume_has_no_image_to_deviate_from() -> None:
-    assert defined(BODY, "VDU2") == {"flavor": "s"}
+    assert defined_software(BODY, "VDU2") == {"flavor": "s"}
     assert deviation(cast(Heat, Names()), server(None, original_name="s"), BODY, "VDU2") == ""
 
 
 def test_a_stack_that_says_what_nova_has_differs_in_nothing_else() -> None:
     body = as_it_is(BODY, "VDU1", Software("id-noble", "m", 5))
-    assert defined(body, "VDU1") == {"image": "id-noble", "flavor": "m"}
+    assert defined_software(body, "VDU1") == {"image": "id-noble", "flavor": "m"}
     assert body.template["resources"]["VDU1"]["properties"]["name"] == "one"
     assert body.template["resources"]["VDU2"] == BODY.template["resources"]["VDU2"]
     assert body.parameters == BODY.parameters
-    assert defined(BODY, "VDU1") == {"image": "jammy", "flavor": "s"}, "the first one is unchanged"
+    assert defined_software(BODY, "VDU1") == {"image": "jammy", "flavor": "s"}, (
+        "the first one is unchanged"
+    )
 
 
 class Stacks:
@@ -142,7 +144,7 @@ def test_an_undo_brings_a_server_to_what_it_was_unless_that_was_wrong(
             servers.ensure_as_before(member, BODY)
     else:
         servers.ensure_as_before(member, BODY)
-    assert [defined(body, "VDU1")["image"] for body in stacks.sent] == (
+    assert [defined_software(body, "VDU1")["image"] for body in stacks.sent] == (
         ["id-jammy", "jammy"] if is_mended else []
     )
 

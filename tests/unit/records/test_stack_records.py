@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from container_update.openstack.vnfcs import VnfcServer
-from container_update.openstack.vnfm_records import described
+from container_update.openstack.vnfm_records import instantiated_info
 
 Json = dict[str, Any]
 
@@ -65,13 +65,13 @@ def ids(info: Json) -> dict[str, str]:
 
 @pytest.mark.parametrize("case", AFTER)
 def test_an_entry_keeps_its_id_with_the_replacing_resource_of_its_name(case: str) -> None:
-    before = described({"flavourId": "simple"}, TWO, "stack-1")
+    before = instantiated_info({"flavourId": "simple"}, TWO, "stack-1")
     known = ids(before)
     entries = {
         known[resource]: resource[-1].replace("a", "0").replace("b", "1") for resource in known
     }
     members, expected = AFTER[case]
-    after = described(before, members, "stack-2")
+    after = instantiated_info(before, members, "stack-2")
     assert {name: entries.get(id_) for name, id_ in ids(after).items()} == expected
     assert after["flavourId"] == "simple"
     assert after["instance_id"] == after["metadata"]["stack_id"] == "stack-2"
@@ -80,7 +80,7 @@ def test_an_entry_keeps_its_id_with_the_replacing_resource_of_its_name(case: str
 @pytest.mark.parametrize("case", AFTER)
 def test_a_vnfc_names_its_volumes_and_its_stack(case: str) -> None:
     members, _ = AFTER[case]
-    info = described(described({}, TWO, "stack-1"), members, "stack-2")
+    info = instantiated_info(instantiated_info({}, TWO, "stack-1"), members, "stack-2")
     storages = info["virtualStorageResourceInfo"]
     volumes = {entry["id"]: entry["storageResource"]["resourceId"] for entry in storages}
     for entry, member in zip(info["vnfcResourceInfo"], members, strict=True):
@@ -93,7 +93,7 @@ def test_a_vnfc_names_its_volumes_and_its_stack(case: str) -> None:
 
 
 def test_connection_points_are_recorded_by_their_ports() -> None:
-    info = described({}, TWO, "stack-1")
+    info = instantiated_info({}, TWO, "stack-1")
     connection_points = [
         (entry["vnfVirtualLinkDescId"], entry["networkResource"]["resourceId"])
         for entry in info["vnfVirtualLinkResourceInfo"]

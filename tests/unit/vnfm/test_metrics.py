@@ -113,10 +113,10 @@ def test_gauges_are_read_from_the_database(monitored: MonitoredService) -> None:
 
 
 def test_events_are_counted(monitored: MonitoredService) -> None:
-    monitored.metrics.entered("MODIFY_INFO", "PROCESSING", 0.1)
-    monitored.metrics.entered("MODIFY_INFO", "COMPLETED", 7.0)
+    monitored.metrics.count_state("MODIFY_INFO", "PROCESSING", 0.1)
+    monitored.metrics.count_state("MODIFY_INFO", "COMPLETED", 7.0)
     for result in ("failed", "delivered", "delivered"):
-        monitored.metrics.notified(result)
+        monitored.metrics.count_notification(result)
     samples = monitored.samples()
     assert samples["operation_states_total", "MODIFY_INFO", "PROCESSING"] == 1
     assert samples["operation_seconds_sum", "COMPLETED", "MODIFY_INFO"] == 7.0

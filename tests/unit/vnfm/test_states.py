@@ -13,7 +13,7 @@ from container_update.vnfm.states import (
     UNSETTLED,
     Request,
     State,
-    allowed,
+    allowed_requests,
     is_undoable,
 )
 
@@ -30,13 +30,13 @@ ALLOWED = {
 @pytest.mark.parametrize("state", State)
 def test_an_occurrence_allows_a_request_only_in_one_state(state: State, requested: Request) -> None:
     expected = ALLOWED.get((state.value, requested.value))
-    new_state = allowed(state, undoable=True).get(requested)
+    new_state = allowed_requests(state, undoable=True).get(requested)
     assert (new_state.value if new_state else None) == expected
 
 
 def test_what_has_no_way_back_allows_no_rollback() -> None:
     assert {kind for kind, task in TASKS.items() if task.undo is None} == NOT_UNDOABLE
-    assert set(allowed(State.FAILED_TEMP, undoable=False)) == {Request.RETRY, Request.FAIL}
+    assert set(allowed_requests(State.FAILED_TEMP, undoable=False)) == {Request.RETRY, Request.FAIL}
     assert not any(is_undoable(operation, None) for operation in NOT_UNDOABLE)
     assert is_undoable("HEAL", {})
     assert not is_undoable("HEAL", {NO_ROLLBACK: "why"})

@@ -76,7 +76,7 @@ class Selection:
                 f"{', '.join(sorted(given))} exclude each other: only fields and exclude_default "
                 "go together (SOL013 clause 5.3)",
             )
-        fields, excluded = _listed(query, "fields"), _listed(query, "exclude_fields")
+        fields, excluded = _list_values(query, "fields"), _list_values(query, "exclude_fields")
         if given == {"all_fields"}:
             return cls(None, {})
         if given == {"exclude_fields"}:
@@ -94,10 +94,10 @@ class Selection:
 
     def apply(self, body: Json) -> Json:
         """Return what is left of a resource."""
-        return dict(_without(body if self.keep is None else _kept(body, self.keep), self.drop))
+        return dict(_without(body if self.keep is None else _keep(body, self.keep), self.drop))
 
 
-def _listed(query: Mapping[str, str], name: str) -> list[list[str]]:
+def _list_values(query: Mapping[str, str], name: str) -> list[list[str]]:
     paths = query[name].split(",") if name in query else []
     if len(paths) > _MAX_FIELDS:
         raise ProblemError(
@@ -122,11 +122,11 @@ def _tree(paths: Iterable[list[str]]) -> _Paths:
     return root
 
 
-def _kept(value: Any, paths: _Paths) -> Any:
+def _keep(value: Any, paths: _Paths) -> Any:
     if paths and isinstance(value, list):
-        return [_kept(entry, paths) for entry in value]
+        return [_keep(entry, paths) for entry in value]
     if paths and isinstance(value, dict):
-        return {name: _kept(value[name], below) for name, below in paths.items() if name in value}
+        return {name: _keep(value[name], below) for name, below in paths.items() if name in value}
     return value
 
 
@@ -171,7 +171,7 @@ class TableQuery:
 
         Only those columns are read that the filter names.
         """
-        names = self.resource.named(root)
+        names = self.resource.attribute_names(root)
         read = self.resource.columns(names)
         query = query.order_by(self.created, self.id)
         if marker is not None:
@@ -255,7 +255,7 @@ class PageRequest:
         if unknown := listing.resource.unknown(selection.keep or ()):
             raise ProblemError(400, f"query: the resource has no attribute {unknown[0][:64]!r}")
         shown = selection.names(listing.resource.names)
-        names = {*shown, *listing.resource.named(root)}
+        names = {*shown, *listing.resource.attribute_names(root)}
         with service.database.reading() as session:
             places = list(islice(listing.find(session, query, root, marker), size + 1))
             bodies = listing.load(session, [row_id for _, row_id in places[:size]], names)

@@ -54,7 +54,7 @@ class Condition:
     def holds(self, attribute: object) -> bool:
         """Return whether a scalar attribute satisfies it."""
         if self.op in _ORDER:
-            return _ordered(_ORDER[self.op], attribute, self.values[0])
+            return _compare(_ORDER[self.op], attribute, self.values[0])
         if self.op in ("cont", "ncont"):
             contains = isinstance(attribute, str) and any(
                 value in attribute for value in self.values
@@ -151,10 +151,10 @@ def path_of(text: str, parameter: str = "filter") -> list[str]:
     names = text.split("/")
     if len(names) > _MAX_DEPTH or "" in names:
         raise _wrong(f"{text!r} is no path of 1 to {_MAX_DEPTH} attributes", parameter)
-    return [_ESCAPE.sub(_resolved, name) for name in names]
+    return [_ESCAPE.sub(_resolve, name) for name in names]
 
 
-def _resolved(match: re.Match[str]) -> str:
+def _resolve(match: re.Match[str]) -> str:
     if match[1] not in _ESCAPED:
         known = ", ".join(f"~{code} for {meant}" for code, meant in _ESCAPED.items())
         raise _wrong(f"{match[0]!r} is no escape: {known}")
@@ -164,10 +164,10 @@ def _resolved(match: re.Match[str]) -> str:
 def _same(attribute: object, value: str) -> bool:
     if isinstance(attribute, bool):
         return value == str(attribute).lower()
-    return attribute == value or _ordered(operator.eq, attribute, value)
+    return attribute == value or _compare(operator.eq, attribute, value)
 
 
-def _ordered(compare: Compare, attribute: object, value: str) -> bool:
+def _compare(compare: Compare, attribute: object, value: str) -> bool:
     """Compare numbers as numbers, times as times, other texts by their characters."""
     if isinstance(attribute, int | float) and not isinstance(attribute, bool):
         number = _number(value)

@@ -56,11 +56,11 @@ def choice(column: Made, texts: Mapping[Any, str]) -> Attribute:
 def text(column: InstrumentedAttribute[Any]) -> Attribute:
     """Return an attribute that is a column with any text, absent if it is NULL."""
 
-    def shown(row: Any) -> Any:
+    def represent_value(row: Any) -> Any:
         value = getattr(row, column.key)
         return ABSENT if value is None else value
 
-    return Attribute((column,), shown)
+    return Attribute((column,), represent_value)
 
 
 def time(column: InstrumentedAttribute[datetime]) -> Attribute:
@@ -138,7 +138,7 @@ class RestResource:
         """The names of all attributes; REST stands for those of the body."""
         return [*self.attributes, REST]
 
-    def named(self, root: Filter) -> Collection[str]:
+    def attribute_names(self, root: Filter) -> Collection[str]:
         """Return the names of the attributes that a filter judges."""
         return self.names if KEYS in root.branches else root.branches.keys()
 

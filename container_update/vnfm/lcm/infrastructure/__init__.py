@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Vim = KubernetesVim | OpenStackVim
 
 
-def connected(context: OperationContext) -> AbstractContextManager[Vim]:
+def connect_vim(context: OperationContext) -> AbstractContextManager[Vim]:
     """Connect to the VIM that the operation's instance runs in, for a ``with`` block.
 
     :raises PackageError: there is none, or what it needs is not installed.
@@ -31,5 +31,5 @@ def connected(context: OperationContext) -> AbstractContextManager[Vim]:
     if vims.kind_of(context.connection) == vims.OPENSTACK:
         from container_update.vnfm.lcm.infrastructure import openstack  # noqa: PLC0415, an extra
 
-        return openstack.connected(context)
-    return kubernetes.connected(context)
+        return openstack.connect_vim(context)
+    return kubernetes.connect_vim(context)

@@ -38,7 +38,7 @@ from container_update.vnfm.lcm.operation_context import OperationContext, VnfRec
 
 
 @contextmanager
-def connected(context: OperationContext) -> Iterator[KubernetesVim]:
+def connect_vim(context: OperationContext) -> Iterator[KubernetesVim]:
     """Connect to the cluster of the instance's VIM for a ``with`` block."""
     with context.cluster() as cluster:
         yield KubernetesVim(context, cluster)
@@ -53,7 +53,7 @@ class KubernetesVim:
 
     def held_by(self) -> str | None:
         """Return who holds the instance's Lease, as a sentence; None: it is free."""
-        holder, now = self.context.journalled(self.cluster).holder(), utc_now()
+        holder, now = self.context.with_journal(self.cluster).holder(), utc_now()
         return holder.sentence(now) if holder is not None and holder.seems_alive(now) else None
 
     # --- making and deleting --------------------------------------------------------------------
@@ -64,7 +64,7 @@ class KubernetesVim:
         request = InstallRequest(self._package, self._requested_def_files, **self._where)
         options, replicas = context.service.options, records.first_replicas(context)
         outcome = self._carry_out(Install(request, options, replicas))
-        return records.instantiated(
+        return records.instantiated_record(
             context, outcome.plan.manifests, self.cluster, context.namespace
         )
 
@@ -125,7 +125,7 @@ class KubernetesVim:
 
     def undo(self) -> Outcome | None:
         """Undo the operation that left a journal; None where there is none."""
-        return self.context.journalled(self.cluster).recover(back=True)
+        return self.context.with_journal(self.cluster).recover(back=True)
 
     @property
     def _package(self) -> str:
@@ -163,7 +163,7 @@ class KubernetesVim:
         vnfm = replace(vnfm, access=script_access(context.connection))
         return PackageChange(request, self.cluster, context.service.options, vnfm)
 
-    def changed(self, record: VnfRecord, outcome: Outcome, written: Records) -> VnfRecord:  # noqa: ARG002
+    def record_change(self, record: VnfRecord, outcome: Outcome, written: Records) -> VnfRecord:  # noqa: ARG002
         """Return the record as the strategy left it.
 
         :param written: what the change had to record.

@@ -36,7 +36,7 @@ from container_update.vnfm.states import NO_ROLLBACK
 
 
 @contextmanager
-def connected(context: OperationContext) -> Iterator[OpenStackVim]:
+def connect_vim(context: OperationContext) -> Iterator[OpenStackVim]:
     """Connect to Heat of the instance's VIM for a ``with`` block."""
     with vims.heat(context.connection, context.service.options) as heat:
         yield OpenStackVim(context, heat)
@@ -87,7 +87,7 @@ class OpenStackVim:
         )
         goal = Instantiate(self._name, body, context.service.options, context.operation_id)
         operate(goal, self._instance)
-        info = records.started_info(context) | links.recorded({}, context.request)
+        info = records.started_info(context) | links.record_links({}, context.request)
         return self.as_it_is(replace(context.record.with_info(info), instantiated=True))
 
     def undo_instantiate(self) -> None:
@@ -174,14 +174,14 @@ class OpenStackVim:
             flavour_id=context.record.flavour_id,
         )
 
-    def changed(self, record: VnfRecord, outcome: Outcome, written: Records) -> VnfRecord:  # noqa: ARG002
+    def record_change(self, record: VnfRecord, outcome: Outcome, written: Records) -> VnfRecord:  # noqa: ARG002
         """Return the record with the live resources: an earlier try may have changed some without
         recording their ids."""
         names = {result.step.key.name for result in outcome.results}
         members = self._members(record)
         touched = frozenset(member.server_id for member in members if str(member) in names)
-        info = record.info | links.recorded(record.info, self.context.request)
-        return replace(self._described(record.with_info(info), members), touched=touched)
+        info = record.info | links.record_links(record.info, self.context.request)
+        return replace(self._describe(record.with_info(info), members), touched=touched)
 
     def put_back(
         self, request: ChangePackageRequest | None = None, vnfm: FromVnfm | None = None
@@ -204,11 +204,11 @@ class OpenStackVim:
 
     def as_it_is(self, record: VnfRecord) -> VnfRecord:
         """Return the record with the live servers, ports and volumes."""
-        return self._described(record, self._members(record))
+        return self._describe(record, self._members(record))
 
-    def _described(self, record: VnfRecord, members: Sequence[VnfcServer]) -> VnfRecord:
+    def _describe(self, record: VnfRecord, members: Sequence[VnfcServer]) -> VnfRecord:
         stack_id = self._stack().rpartition("/")[2]
-        return record.with_info(stack_records.described(record.info, members, stack_id))
+        return record.with_info(stack_records.instantiated_info(record.info, members, stack_id))
 
     def _members(self, record: VnfRecord) -> Sequence[VnfcServer]:
         stack = live.find(self.heat, self._stack())

@@ -93,7 +93,7 @@ def _read(service: ServiceContext, instance_id: str) -> LiveInstance:
         unsettled = (OperationRow.instance_id == row.id, OperationRow.state.in_(UNSETTLED))
         target = session.scalar(select(OperationRow.vnfd_id).where(*unsettled))
         folders = {
-            vnfd_id: packages.unpacked(service, package_id)
+            vnfd_id: packages.unpack(service, package_id)
             for vnfd_id in dict.fromkeys(filter(None, (target, row.vnfd_id)))
             for package_id in session.scalars(select(Package.id).where(Package.vnfd_id == vnfd_id))
         }
@@ -125,7 +125,7 @@ def resources_of(service: ServiceContext, instance_id: str) -> Json:
     :raises ProblemError: 404: there is none; 422: a package or the VIM's description is wrong;
         502: the VIM does not answer, or refuses.
     """
-    with vims.answered(service):
+    with vims.explain_failures(service):
         live = _read(service, instance_id)
         if not live.record.instantiated:
             return {"vimType": None, "namespace": None, "vdus": []}
@@ -283,9 +283,9 @@ _EVENTS, _LINES, _BYTES = 10, 100, 64 * 1024
 def details_of(service: ServiceContext, instance_id: str, name: str) -> Json:
     """Return Events, the newest first, and logs of a pod, without values of Secrets.
 
-    :raises ProblemError: 404: the instance has no such pod; see :func:`.vims.answered`.
+    :raises ProblemError: 404: the instance has no such pod; see :func:`.vims.explain_failures`.
     """
-    with vims.answered(service):
+    with vims.explain_failures(service):
         live = _read(service, instance_id)
         options = vims.impatient(service.options)
         if live.record.instantiated and vims.kind_of(live.connection) == vims.KUBERNETES:

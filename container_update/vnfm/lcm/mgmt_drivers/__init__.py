@@ -13,7 +13,7 @@ from container_update.vnfm.lcm.operation_context import OperationContext, known_
 def drivers_of(context: OperationContext) -> V1Drivers | V2Scripts:
     """Return the drivers that the instance's package names for its flavour."""
     record = context.record
-    with context.opened(record.vnfd_id) as package:
+    with context.open_package(record.vnfd_id) as package:
         flavour_id = record.flavour_id or context.request.get("flavourId")
         scripts = package.interface_scripts(known_flavour(package, flavour_id))
     kind = V1Drivers if context.api == "v1" else V2Scripts

@@ -71,7 +71,7 @@ def plain_answer(text: bytes) -> Json:
 def main() -> None:
     """Read the answer of a script from standard input, and write it as JSON."""
     try:
-        text = _as_json({"answer": _loaded(sys.stdin.buffer.read())})
+        text = _as_json({"answer": _load(sys.stdin.buffer.read())})
     except (MemoryError, RecursionError, TypeError, ValueError, ScriptError) as error:
         why = str(error) or type(error).__name__
         text = json.dumps({"problem": f"the script's answer cannot be written as JSON: {why}"})
@@ -91,7 +91,7 @@ def _as_json(value: Json) -> str:
     return text.getvalue()
 
 
-def _loaded(text: bytes) -> Json:
+def _load(text: bytes) -> Json:
     """Return the dict of a pickle; empty where it is none.
 
     :raises ScriptError: it holds more than plain values.

@@ -57,7 +57,7 @@ class V1Drivers(Drivers):
         if script is None or script.implementation == NOOP:
             return False
         try:
-            installed = _installed(load(script.implementation))
+            installed = _find_file(load(script.implementation))
         except DriverError:  # a call of the driver raises it again
             return False
         return installed.read_bytes() == driver_file("v1").read_bytes()
@@ -112,14 +112,14 @@ class V1Drivers(Drivers):
         """Refuse a driver that differs from the copy in the recorded package, which at the end of a
         modification is the new one, as in Tacker."""
         copy = file_of(event, script, self.context.package(vnfd_id))
-        if copy.read_bytes() != _installed(driver).read_bytes():
+        if copy.read_bytes() != _find_file(driver).read_bytes():
             raise PackageError(
                 f"{script.file} is not the file of the driver {script.implementation}, as it is "
                 f"installed here: put that file into the package with the VNFD {vnfd_id}"
             )
 
 
-def _installed(driver: Any) -> Path:
+def _find_file(driver: Any) -> Path:
     """Return the file that defines a driver."""
     return Path(inspect.getfile(type(driver)))
 

@@ -126,7 +126,7 @@ def test_a_duration_is_written_as_people_read_it(seconds: float, text: str) -> N
 
 def test_without_a_terminal_each_step_is_a_line_when_it_ends() -> None:
     out = io.StringIO()
-    with progress.shown(out) as report:
+    with progress.show_progress(out) as report:
         for event in (PLAN, ROLL, WAIT, DONE):
             report(event)
     assert out.getvalue().splitlines()[0] == "Configuration:"
@@ -143,7 +143,7 @@ def test_without_a_terminal_nothing_is_silent_for_long(monkeypatch: pytest.Monke
                 spoken.set()
             return super().write(text)
 
-    with progress.shown(Pipe()) as report:
+    with progress.show_progress(Pipe()) as report:
         for event in (PLAN, ROLL):
             report(event)
         end = time.monotonic() + 30
@@ -154,7 +154,7 @@ def test_without_a_terminal_nothing_is_silent_for_long(monkeypatch: pytest.Monke
 
 def test_an_undo_says_why_and_then_what_was_put_back() -> None:
     out = io.StringIO()
-    with progress.shown(out) as report:
+    with progress.show_progress(out) as report:
         report(UndoStarted("Deployment ns/d failed", (ROLL,)))
         report(StepResult(ROLL, StepState.UNDONE, "restored"))
     assert out.getvalue().splitlines() == [
@@ -168,7 +168,7 @@ def test_a_failure_shows_what_became_of_each_step_and_each_of_them_once() -> Non
     outcome = Outcome(PLAN, (undone, StepResult(REPLACE, StepState.UNDONE)))
 
     def fail() -> None:
-        with progress.shown(out) as report:
+        with progress.show_progress(out) as report:
             report(undone)
             raise UpdateFailedError(outcome, "it failed")
 
@@ -182,7 +182,7 @@ def test_a_failure_shows_what_became_of_each_step_and_each_of_them_once() -> Non
 
 def test_events_for_programs_are_one_json_object_a_line() -> None:
     out = io.StringIO()
-    with progress.shown(out, progress.JSON) as report:
+    with progress.show_progress(out, progress.JSON) as report:
         for event in (PLAN, ROLL, WAIT, DONE, UndoStarted("why", ()), ResumeStarted("why", ())):
             report(event)
     events = [json.loads(line) for line in out.getvalue().splitlines()]
@@ -195,7 +195,7 @@ def test_events_for_programs_are_one_json_object_a_line() -> None:
 
 def test_none_shows_nothing_and_a_plan_is_approved_all_the_same() -> None:
     out, approved = io.StringIO(), []
-    with progress.shown(out, progress.NONE, approve=approved.append) as report:
+    with progress.show_progress(out, progress.NONE, approve=approved.append) as report:
         report(PLAN)
         report(ROLL)
     assert (out.getvalue(), approved) == ("", [PLAN])
@@ -208,7 +208,7 @@ def test_a_plan_is_approved_after_it_was_shown_and_one_without_steps_is_not() ->
         assert "Restarts:" in out.getvalue()
         raise ContainerUpdateError(f"no, not {plan.namespace}")
 
-    with progress.shown(out, approve=refuse) as report:
+    with progress.show_progress(out, approve=refuse) as report:
         report(Plan("ns", None, ()))
         with pytest.raises(ContainerUpdateError, match="not ns"):
             report(PLAN)
@@ -220,7 +220,7 @@ def test_what_a_second_pod_reports_as_well_is_told_once() -> None:
         return StepResult(step, StepState.FAILED, f"pod {pod}, container c: Error", 0.0, found)
 
     out = io.StringIO()
-    with progress.shown(out, progress.PLAIN) as show:
+    with progress.show_progress(out, progress.PLAIN) as show:
         show(failed(ROLL, "d-1", "no licence"))
         show(failed(RESTART, "p-1", "no licence"))
         show(failed(REPLACE, "q-1", "another cause"))
@@ -261,7 +261,7 @@ def test_nothing_is_drawn_anew_while_lines_are_written(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(Screen, "show", show_slowly)
     monkeypatch.setattr(rich.live.Live, "refresh", lambda _: drawn.set())
-    with progress.shown(Terminal(), progress.LIVE) as view:
+    with progress.show_progress(Terminal(), progress.LIVE) as view:
         view(ROLL)
         assert drawn.wait(10), "it is drawn again and again"
         view(DONE)

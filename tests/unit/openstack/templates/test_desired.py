@@ -16,7 +16,7 @@ from container_update.openstack.templates.desired import (
     Replacement,
     VnfdSoftware,
     desired_stack,
-    nested,
+    nested_body,
     overlay,
     server_changes,
 )
@@ -194,13 +194,15 @@ def test_a_nested_stacks_parameters_are_told_before_the_whole_stack_is_updated(
 ) -> None:
     live = StackBody({}, {"network": "as it is"})
     old = with_property(said_before or "other")
-    made = nested(PLACES["nested"], with_property(said), old, live, {"net": "id-of-net"})
+    made = nested_body(PLACES["nested"], with_property(said), old, live, {"net": "id-of-net"})
     assert made.parameters == {"image": "new", "flavor": "small", "network": value}
 
 
 def test_an_attribute_that_is_new_cannot_be_told() -> None:
     with pytest.raises(PackageError, match="its property network comes from"):
-        nested(PLACES["nested"], with_property(ATTRIBUTE), with_property("x"), StackBody({}), {})
+        nested_body(
+            PLACES["nested"], with_property(ATTRIBUTE), with_property("x"), StackBody({}), {}
+        )
 
 
 CHANGES: list[tuple[dict[str, Any], dict[str, Any], Replacement]] = [

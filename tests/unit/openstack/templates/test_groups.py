@@ -9,7 +9,7 @@ import pytest
 
 from container_update.model.errors import PlanError
 from container_update.openstack.templates import groups
-from container_update.openstack.templates.groups import resized
+from container_update.openstack.templates.groups import resize
 from container_update.package.hot import GROUP, SERVER, Place, StackBody
 
 PLACES = {"VDU1": Place("group", grouped=True), "VDU2": Place("server", server="server")}
@@ -45,14 +45,14 @@ def test_a_parameter_gets_the_size(
     size: Any, parameters: dict[str, Any], after: dict[str, Any]
 ) -> None:
     before = body(size, **parameters)
-    changed = resized(before, PLACES, {"VDU1": 5})
+    changed = resize(before, PLACES, {"VDU1": 5})
     assert changed.parameters == after
     assert changed.template == before.template
 
 
 @pytest.mark.parametrize("size", [2, None])
 def test_the_template_gets_the_size_where_no_parameter_has_it(size: int | None) -> None:
-    changed = resized(body(size), PLACES, {"VDU1": 5})
+    changed = resize(body(size), PLACES, {"VDU1": 5})
     assert changed.template["resources"]["group"]["properties"]["desired_capacity"] == 5
     assert changed.parameters == {}
 
@@ -60,7 +60,7 @@ def test_the_template_gets_the_size_where_no_parameter_has_it(size: int | None) 
 @pytest.mark.parametrize("vdu", ["VDU2", "VDU3"])
 def test_a_vdu_without_a_group_is_refused(vdu: str) -> None:
     with pytest.raises(PlanError, match=f"{vdu}: expected its server in a resource of type"):
-        resized(body(1), PLACES, {vdu: 2})
+        resize(body(1), PLACES, {vdu: 2})
 
 
 # --- a group's own stack --------------------------------------------------------------------------
@@ -86,15 +86,15 @@ def own_stack(*names: str, image: str = "one", password: str = "open-sesame") ->
 
 def test_the_hidden_values_in_a_groups_own_stack_are_masked_and_come_back() -> None:
     group = own_stack("a", "b")
-    masked = groups.masked(group, FILES)
+    masked = groups.mask(group, FILES)
     assert "open-sesame" not in str(masked)
-    assert groups.unmasked(masked, group.template) == group
+    assert groups.unmask(masked, group.template) == group
 
 
 def test_a_settled_group_says_of_the_given_members_what_they_are_now() -> None:
-    group = groups.masked(own_stack("a", "b"), FILES)
+    group = groups.mask(own_stack("a", "b"), FILES)
     definition = {"type": "new.yaml", "properties": {"image": "two", "password": "secret"}}
-    settled = groups.settled(group, ["b"], definition, FILES)
+    settled = groups.settle(group, ["b"], definition, FILES)
     images = {
         name: member["properties"]["image"]
         for name, member in settled.template["resources"].items()

@@ -9,7 +9,7 @@ import pytest
 
 from container_update.model.errors import PackageError
 from container_update.openstack.templates.desired import VnfdSoftware, desired_stack
-from container_update.openstack.templates.links import StackLinks, recorded
+from container_update.openstack.templates.links import StackLinks, record_links
 from container_update.package.hot import StackBody
 
 RESOURCES: dict[str, Any] = {
@@ -42,7 +42,7 @@ def managed(name: str, network: str) -> dict[str, str]:
 
 def test_a_managed_link_takes_the_place_of_its_network_and_subnets() -> None:
     links = StackLinks(managed=[managed("internalVL1", "the-network")])
-    resources = links.applied(StackBody(TEMPLATE)).template["resources"]
+    resources = links.apply_to(StackBody(TEMPLATE)).template["resources"]
     assert sorted(resources) == ["VDU1", "internalVL2", "internalVL2_subnet"]
     assert resources["VDU1"]["properties"]["net2"] == "the-network"
     assert resources["VDU1"]["properties"]["nets"] == RESOURCES["VDU1"]["properties"]["nets"]
@@ -51,18 +51,18 @@ def test_a_managed_link_takes_the_place_of_its_network_and_subnets() -> None:
 
 def test_links_of_earlier_requests_stay_and_a_new_one_replaces_its_own() -> None:
     first = {"extManagedVirtualLinks": [managed("internalVL1", "a"), managed("internalVL2", "b")]}
-    info = recorded({}, first)
+    info = record_links({}, first)
     second = {"extManagedVirtualLinks": [managed("internalVL2", "c")]}
-    vdu = StackLinks.of(second, info).applied(StackBody(TEMPLATE)).template["resources"]["VDU1"]
+    vdu = StackLinks.of(second, info).apply_to(StackBody(TEMPLATE)).template["resources"]["VDU1"]
     assert vdu["properties"]["net2"] == "a"
     assert vdu["properties"]["nets"] == [{"network": "c"}]
-    after = recorded(info, second)["extManagedVirtualLinkInfo"]
+    after = record_links(info, second)["extManagedVirtualLinkInfo"]
     assert [entry["networkResource"]["resourceId"] for entry in after] == ["a", "c"]
 
 
 def test_a_recorded_link_that_the_new_template_does_not_have_is_left_alone() -> None:
-    info = recorded({}, {"extManagedVirtualLinks": [managed("gone", "a")]})
-    assert StackLinks.of({}, info).applied(StackBody(TEMPLATE)) == StackBody(TEMPLATE)
+    info = record_links({}, {"extManagedVirtualLinks": [managed("gone", "a")]})
+    assert StackLinks.of({}, info).apply_to(StackBody(TEMPLATE)) == StackBody(TEMPLATE)
 
 
 @pytest.mark.parametrize(
@@ -80,14 +80,14 @@ def test_a_link_that_says_too_little_or_fits_nothing_is_named(
     request_: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(PackageError, match=message):
-        StackLinks.of(request_).applied(StackBody(TEMPLATE))
+        StackLinks.of(request_).apply_to(StackBody(TEMPLATE))
 
 
 def test_what_uses_a_subnet_that_is_not_made_is_named() -> None:
     port = {"type": "P", "properties": {"subnet": {"get_resource": "internalVL1_subnet"}}}
     template = {**TEMPLATE, "resources": {**RESOURCES, "port": port}}
     with pytest.raises(PackageError, match=r"resource port .* uses internalVL1_subnet"):
-        StackLinks(managed=[managed("internalVL1", "n")]).applied(StackBody(template))
+        StackLinks(managed=[managed("internalVL1", "n")]).apply_to(StackBody(template))
 
 
 def test_a_port_of_the_request_is_the_connection_points() -> None:
