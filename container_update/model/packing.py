@@ -14,6 +14,12 @@ MAX_BYTES = 64 * 1024 * 1024
 """Of a record before it is compressed: what is larger is neither written nor read. Who may write
 into the VNF's namespace can write a record, of which a few bytes stand for gigabytes."""
 
+MAX_VALUES = 2_000_000
+"""Of a record: an empty list takes 3 bytes of it, and 64 of memory."""
+_CHUNK = 2**20
+_BEGINS = (b"{", b"[", b",")
+"""Each is where a value begins, if it is not in a text."""
+
 DAMAGED = (
     *(ArithmeticError, AttributeError, LookupError, TypeError, ValueError),
     *(EOFError, OSError, RecursionError, zlib.error),
@@ -34,6 +40,11 @@ def pack(content: object) -> bytes:
             f"expected at most {MAX_BYTES} bytes of what is needed to undo the operation, found "
             f"{len(text)}: change less at once"
         )
+    if _has_too_many_values(text):
+        raise PlanError(
+            f"expected at most {MAX_VALUES} values in what is needed to undo the operation, found "
+            "more: change less at once"
+        )
     return gzip.compress(text, mtime=0)
 
 
@@ -46,4 +57,24 @@ def unpack(data: bytes) -> Any:
     text = unpacker.decompress(data, MAX_BYTES)
     if not unpacker.eof:
         raise ValueError(f"expected at most {MAX_BYTES} bytes, all of them")
+    if _has_too_many_values(text):
+        raise ValueError(f"expected at most {MAX_VALUES} values")
     return json.loads(text)
+
+
+def _has_too_many_values(text: bytes) -> bool:
+    return _beginnings(text) > MAX_VALUES and _values(text) > MAX_VALUES
+
+
+def _beginnings(text: bytes) -> int:
+    return sum(map(text.count, _BEGINS))
+
+
+def _values(text: bytes) -> int:
+    """Return how many values JSON has, about."""
+    text, number, in_text = text.replace(rb"\\", b"").replace(rb"\"", b""), 0, False
+    for at in range(0, len(text), _CHUNK):
+        pieces = text[at : at + _CHUNK].split(b'"')
+        number += _beginnings(b"".join(pieces[in_text::2]))
+        in_text ^= len(pieces) % 2 == 0
+    return number

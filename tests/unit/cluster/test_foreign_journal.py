@@ -20,7 +20,7 @@ from container_update.model.errors import (
     UpdateInProgressError,
 )
 from container_update.model.objects import Json, ObjectKey
-from container_update.model.packing import MAX_BYTES
+from container_update.model.packing import MAX_BYTES, pack, unpack
 from tests import packed
 from tests.unit.fakes import FakeCluster
 
@@ -229,8 +229,18 @@ def test_a_journal_with_another_head_costs_few_requests(
     ],
     ids=["journal", "revision"],
 )
-def test_a_few_bytes_do_not_take_all_memory(read: Callable[[bytes], object]) -> None:
-    content = packed.without_end(b"[", b" " * MAX_BYTES, 10)
+@pytest.mark.parametrize(
+    "content",
+    [
+        packed.without_end(b"[", b" " * MAX_BYTES, 10),
+        gzip.compress(b'[",",' + b"[]," * 20_000_000 + b"[]]"),
+        gzip.compress(rb'{"\\": [' + rb'"\"",' * 2_000_001 + b"[]]}"),
+    ],
+    ids=["bytes", "values", "texts"],
+)
+def test_a_few_bytes_do_not_take_all_memory(
+    read: Callable[[bytes], object], content: bytes
+) -> None:
     tracemalloc.start()
     try:
         with pytest.raises(ContainerUpdateError, match="damaged"):
@@ -238,6 +248,11 @@ def test_a_few_bytes_do_not_take_all_memory(read: Callable[[bytes], object]) -> 
         assert tracemalloc.get_traced_memory()[1] < 4 * MAX_BYTES
     finally:
         tracemalloc.stop()
+
+
+def test_values_are_not_counted_in_texts() -> None:
+    value = {"a\\": ['x,"[{,' * 1_000_000, [1, {"b": ","}]]}
+    assert unpack(pack(value)) == value
 
 
 def history_of(*bodies: Json) -> History:

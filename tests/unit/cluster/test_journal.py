@@ -16,6 +16,7 @@ from dataclasses import replace
 
 import pytest
 
+from container_update.cluster import keeping
 from container_update.cluster.journal import Journal
 from container_update.cluster.lease import LeaseLock
 from container_update.cluster.operation import Operation, Origin, digest_of
@@ -29,7 +30,7 @@ from container_update.model.errors import (
     PlanError,
     UpdateInProgressError,
 )
-from container_update.model.objects import Collection, Manifest, ObjectKey, Source
+from container_update.model.objects import Collection, Json, Manifest, ObjectKey, Source
 from container_update.model.operation import Phase, name_of
 from container_update.model.plan import Action, Reason
 from container_update.model.scripts import ScriptReport
@@ -138,6 +139,20 @@ def test_what_others_put_into_a_signed_journal_is_never_signed(claims: bool) -> 
     passed = journal.note(record(), 1)
     assert journal.read() == passed
     assert passed.ended_groups == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"metadata": {"namespace": "other"}}, {"metadata": {"name": "other"}}, {"type": "other"}],
+    ids=["namespace", "name", "type"],
+)
+def test_a_signature_is_of_one_place(other: Json) -> None:
+    """Who copies a signed Secret to another name, or under another type, has none."""
+    place = {"namespace": "ns", "name": "journal"}
+    signed = keeping.sign({"metadata": place, "type": "t", "data": {"x": "MQ=="}}, "key")
+    metadata = {**place, **other.get("metadata", {})}
+    assert keeping.is_signed(signed, "key")
+    assert not keeping.is_signed({**signed, **other, "metadata": metadata}, "key")
 
 
 def test_a_second_journal_of_one_instance_is_refused() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import http.server
+import io
 import socket
 import ssl
 import threading
@@ -131,6 +132,24 @@ def test_a_redirect_elsewhere_is_refused(server, location):
     server.answers["/b"] = (200, {}, b"text")
     assert "only redirects to the same host are followed" in refusal(server.url("/a"))
     assert server.connections == 1
+
+
+def test_the_refusal_of_another_host_asks_for_no_login(server):
+    """It would choose to whom the login of the first one goes."""
+    server.answers["/a"] = (302, {"Location": server.url("/b", host="localhost")}, b"")
+    server.answers["/b"] = (401, {"WWW-Authenticate": 'Bearer realm="https://thief.example"'}, b"")
+    with pytest.raises(PackageError) as caught:
+        fetch.fetch_into(io.BytesIO(), server.url("/a"), ALLOWED, elsewhere=True)
+    assert type(caught.value) is PackageError
+    with pytest.raises(fetch.UnauthorizedError):
+        fetch.fetch_into(io.BytesIO(), server.url("/b"), ALLOWED, elsewhere=True)
+
+
+@pytest.mark.parametrize("other", ["https://a:1/", "http://b:1/", "http://a:2/", "http://a./"])
+def test_an_origin_is_a_scheme_a_host_and_a_port(other):
+    assert fetch.origin_of("http://a:1/x") == fetch.origin_of("HTTP://A:1/y")
+    assert fetch.origin_of("http://a/") == fetch.origin_of("http://a:80")
+    assert fetch.origin_of("http://a:1/") != fetch.origin_of(other)
 
 
 def test_redirects_in_a_circle_end(server):

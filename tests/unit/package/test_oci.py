@@ -253,6 +253,9 @@ def test_what_names_no_artifact_is_refused_unasked(registry: Registry, words: st
 def test_the_limits_on_packages_hold(registry: Registry) -> None:
     source = registry.push(PACKAGE)
     assert "more than 10 bytes" in refusal(source, package_bytes=10)
+    both = registry.push(PACKAGE, ("upf.p7s", b"1234567"))
+    room = len(PACKAGE[1]) + 6
+    assert "more than 6 bytes" in refusal(both, package_bytes=room), "all files share the room"
     registry.contents.clear()
     assert "404" in refusal(source)
     with pytest.raises(PackageError, match="not a public address"):

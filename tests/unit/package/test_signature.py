@@ -41,10 +41,11 @@ class Party:
     name: str
     issuer: Party | None = None
     days: int = 1
+    bits: int = 2048
 
     @cached_property
     def key(self) -> rsa.RSAPrivateKey:
-        return rsa.generate_private_key(65537, 2048)
+        return rsa.generate_private_key(65537, self.bits)
 
     @cached_property
     def certificate(self) -> x509.Certificate:
@@ -190,6 +191,11 @@ def test_a_signature_has_either_form_and_either_name(
     form: Encoding, name: str, tmp_path: Path, trusted: Options
 ) -> None:
     assert read(beside(tmp_path, VENDOR, form, name), trusted)
+
+
+def test_a_key_that_can_be_broken_is_not_trusted(tmp_path: Path, trusted: Options) -> None:
+    source = beside(tmp_path, Party("weak", AUTHORITY, bits=1024))
+    assert "certificate verify error" in refusal(source, trusted)
 
 
 def test_a_certificate_that_has_ended_is_not_trusted(tmp_path: Path, trusted: Options) -> None:
