@@ -178,3 +178,18 @@ def interrupt(kubeconfig: str) -> None:
 def _leave(cancel: CancelToken, event: Event) -> None:
     if isinstance(event, StepResult):
         cancel.request("by the test", keep_journal=True)
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["csar", "check"], "no label app.kubernetes.io/name: CNF certification recommends it"),
+        (["doctor"], "kubeconfig: context embedded, cluster embedded, https://127.0.0.1:"),
+    ],
+    ids=["csar check", "doctor"],
+)
+def test_what_was_checked_is_wrapped_between_words(
+    kubeconfig: str, command: list[str], words: str
+) -> None:
+    checked = record([*command, REQUEST.old], 50, environment={"KUBECONFIG": kubeconfig})
+    assert words in checked.words

@@ -360,7 +360,7 @@ def test_a_refused_request_says_why_in_its_dialog(context: Any, vnfm: Site) -> N
     assert dialog.get_by_label("Namespace").input_value() == "default"
     dialog.get_by_text("The request as JSON").click()
     dialog.get_by_label("Request").fill("{")
-    visit.see(dialog.get_by_role("alert"), "The request is no JSON")
+    visit.see(dialog.get_by_role("alert"), "The request is not JSON")
     dialog.get_by_label("Request").fill('{"flavourId": "none"}')
     visit.press(dialog, "Instantiate")
     visit.see(dialog.get_by_role("alert"), "expected a deployment flavour of the VNFD")

@@ -12,9 +12,11 @@ from container_update.cli import connection
 from container_update.cli.arguments import option_arguments
 from container_update.cli.terminal import output
 from container_update.cli.terminal.output import DONE
+from container_update.cli.terminal.screen import Screen
 from container_update.model.errors import PackageError
 from container_update.model.options import PACKAGE_OPTIONS
 from container_update.planning.plan_json import document
+from container_update.reports.lines import Line
 
 HELP = "make packages: init, check, build, bundle"
 
@@ -69,7 +71,7 @@ def _check(parsed: argparse.Namespace, out: TextIO) -> int:
         body = document("Findings", {"findings": [each.as_dict() for each in findings]})
         output.write_document(body, parsed, out)
     else:
-        out.writelines(f"{finding}\n" for finding in findings)
+        Screen(out).show(Line.of(str(finding)) for finding in findings)
         others = count_noun(len(findings) - errors, "other finding")
         out.write(f"{count_noun(errors, 'error')}, {others}\n")
     return PackageError.exit_status if errors else DONE

@@ -12,10 +12,12 @@ from container_update.cli import connection
 from container_update.cli.arguments import option_arguments
 from container_update.cli.commands.update import request_of
 from container_update.cli.terminal import advice, output
+from container_update.cli.terminal.screen import Screen
 from container_update.model.cluster import if_allowed
 from container_update.model.errors import ClusterError, ContainerUpdateError, with_advice
 from container_update.model.plan import Plan
 from container_update.planning.plan_json import document
+from container_update.reports.lines import Line
 
 if TYPE_CHECKING:
     from container_update.cluster.client import KubernetesCluster
@@ -44,7 +46,7 @@ def _doctor(parsed: argparse.Namespace, out: TextIO) -> int:
     for check in _checks(parsed):
         checks.append(check)
         if parsed.output == output.TEXT:
-            out.write(_line(check, parsed) + "\n")
+            Screen(out).show([Line.of(_line(check, parsed))])
             out.flush()
     if output.is_document(parsed):
         entries = [each.as_dict() for each in checks]

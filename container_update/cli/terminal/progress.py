@@ -128,7 +128,10 @@ class Running:
         if wait.trouble:
             text, more = wait.trouble, f"  {_IMAGE.sub('', wait.message)}"
         text = printable(text)
-        name = _shorten(str(key), width and width - len(f"  {count}  {text}{end}"))
+        if width is not None:  # the end of a long text goes before the time, and most of the name
+            room = max(_LEAST, width - len(f"  {str(key)[:_LEAST]}{count}  {end}"))
+            text = text if len(text) <= room else f"{text[: room - 1]}…"
+        name = _shortened(str(key), width and width - len(f"  {count}  {text}{end}"))
         head = Line.of("  ", (name, lines.HEADING), f"{count}  ", (text, style), end)
         return Line.of(*head.pieces, printable(more))
 
@@ -169,6 +172,8 @@ def clock_text(seconds: float) -> str:
 if TYPE_CHECKING:
     from rich.live import Live
 
+_LEAST = 16
+"""Characters that stay of what a step waits for, and of a name beside it, on a narrow terminal."""
 SILENCE = 10.0
 """Seconds after which it is said that the operation goes on."""
 _REFRESH_SECONDS = 0.25
@@ -343,7 +348,7 @@ class _LiveView(_View):
                 self.running.lines(
                     time.monotonic(),
                     max(1, self._screen.console.height - _RESERVED),
-                    self._screen.console.width - 3,
+                    self._screen.console.width - 4,
                 )
             ),
             auto_refresh=False,  # it does not wait until another thread has written its lines

@@ -31,6 +31,7 @@ from container_update.model.outcome import Outcome, Progress
 from container_update.model.requests import DEF_FILES, ChangePackageRequest, UpdateRequest
 from container_update.model.scripts import ScriptReport
 from container_update.package.tools import samples
+from container_update.reports.lines import Line
 from container_update.reports.outcome_report import summary_line
 from container_update.workloads.registry import is_workload
 
@@ -75,12 +76,12 @@ def run(scenario: str, guide: str, out: TextIO) -> None:
         with show_progress(out) as progress:
             outcome, below = vnf.change(progress)
         Screen(out).show([summary_line(outcome)])
-        out.writelines(f"{line}\n" for line in below)
+        Screen(out).show(Line.of(str(each)) for each in below)
         _write_title(out, vnf.last_heading)
         vnf.show(out)
     if scenario == "modify":
         _write_title(out, "What restarted, and what did not")
-        out.writelines(f"{line}\n" for line in _restarts(outcome))
+        Screen(out).show(map(Line.of, _restarts(outcome)))
 
 
 def _write_title(out: TextIO, text: str) -> None:

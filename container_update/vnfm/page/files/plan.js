@@ -9,10 +9,9 @@ import { opener, table } from "./table.js";
 import { button, element, say } from "./view.js";
 
 const OPERATIONS = {
-  MODIFY_INFO: ["Update", "Replaces changed configuration, restarts workloads that use it or have a new image",
-    "PATCH", "", commands.modify],
-  CHANGE_VNFPKG: ["Change package", "Blue-Green or rolling, with the coordination scripts of the request",
-    "POST", "/change_vnfpkg", commands.changePackage],
+  MODIFY_INFO: ["Update", "configuration and images", "PATCH", "", commands.modify],
+  CHANGE_VNFPKG: ["Change package", "everything in the package", "POST", "/change_vnfpkg",
+    commands.changePackage],
 };
 
 /**
@@ -161,7 +160,7 @@ export function planner(target, chosen, attempt, begun) {
       });
       ask({
         title: `${label}: ${chosen.length} instances?`,
-        text: `${effect}. A wave begins when the one before has ended. With more failures than `
+        text: `Changes ${effect}. A wave begins when the one before has ended. With more failures than `
           + "the maximum no further instance begins.",
         fields: [
           { name: "waveSize", label: "Instances in a wave", kind: "number", value: 1 },
@@ -177,7 +176,7 @@ export function planner(target, chosen, attempt, begun) {
     }
     ask({
       title: `${label}: ${instance.name}?`,
-      text: `${effect}. ${summary.textContent} Instance ${instance.name} (${id}).`,
+      text: `Changes ${effect}. ${summary.textContent} Instance ${instance.name} (${id}).`,
       fields: [WHY],
       command: () => command(instance, body),
       confirm: label,

@@ -230,6 +230,14 @@ def test_what_a_second_pod_reports_as_well_is_told_once() -> None:
     assert out.getvalue().count("BackOff: again") == 2
 
 
+def test_a_narrow_terminal_cuts_a_long_trouble_before_the_deadline() -> None:
+    trouble = 'ImagePullBackOff "session-management-missing:1.2.4"'
+    wait = StepWait(ROLL.key, "0 of 3 pods", 0, 3, 30.0, trouble)
+    line = str(next(iter(running((100, ROLL), (100, wait)).lines(100, most=1, width=60))))
+    assert "ImagePullBackOff" in line[:60]
+    assert "…  undo in 30 s" in line[:60]
+
+
 @pytest.mark.parametrize("width", [79, 60, 42])
 def test_a_narrow_terminal_cuts_the_name_and_the_rest_before_the_trouble(width: int) -> None:
     long = ObjectKey("apps", "Deployment", "core", "session-management-function-with-a-long-name")
