@@ -131,7 +131,7 @@ class Running:
         if width is not None:  # the end of a long text goes before the time, and most of the name
             room = max(_LEAST, width - len(f"  {str(key)[:_LEAST]}{count}  {end}"))
             text = text if len(text) <= room else f"{text[: room - 1]}…"
-        name = _shortened(str(key), width and width - len(f"  {count}  {text}{end}"))
+        name = _shorten(str(key), width and width - len(f"  {count}  {text}{end}"))
         head = Line.of("  ", (name, lines.HEADING), f"{count}  ", (text, style), end)
         return Line.of(*head.pieces, printable(more))
 
