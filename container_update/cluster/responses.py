@@ -285,13 +285,15 @@ def refuse(what: str, answer: Answer, user: str | None = None) -> NoReturn:
     elif " Secret " in f"{what} ":
         found = (": ".join(filter(None, map(each.get, ("field", "reason")))) for each in causes)
         message = admission[0] if admission else ", ".join(filter(None, found))
-    advice = _ADVICE.get(413 if too_large else status, "")
-    if _ENDING in reasons:
+    advice, lacks_right = _ADVICE.get(413 if too_large else status, ""), False
+    if quota is not None:
+        advice = _QUOTA_ADVICE
+    elif _ENDING in reasons:
         advice = _ENDING_ADVICE
     elif admission is not None:  # the permission is there
         advice = _UNANSWERED_ADVICE if admission[1] else ""
-    if quota is not None:
-        advice = _QUOTA_ADVICE
+    else:
+        lacks_right = status == 403
     parts = [
         f"{what}: the API server answered {status} {reason}".rstrip(),
         message[:_MESSAGE_LIMIT],
@@ -305,7 +307,7 @@ def refuse(what: str, answer: Answer, user: str | None = None) -> NoReturn:
         causes=reasons,
         retry_after=float(retry_after) if retry_after.isdecimal() else None,
         transient=status in _TRANSIENT and not too_large and "DisruptionBudget" not in reasons,
-        next_step=NextStep.GRANT_RIGHTS if advice == _ADVICE[403] else None,
+        next_step=NextStep.GRANT_RIGHTS if lacks_right else None,
     )
 
 
