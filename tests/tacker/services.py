@@ -7,11 +7,13 @@ Every process has a session of its own, so that stopping it also ends its childr
 from __future__ import annotations
 
 import contextlib
+import http
 import os
 import signal
 import socket
 import subprocess
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -47,6 +49,8 @@ vnf_package_csar_path = {state}/packages
 use_barbican = True
 stack_retries = 500
 stack_retry_wait = 1
+[vim_keys]
+openstack = {state}/vims
 [key_manager]
 api_class = keys.Keys
 [ext_oauth2_auth]
@@ -117,17 +121,22 @@ class Tacker:
 
 @contextlib.contextmanager
 def running(
-    lab: Lab, folder: Path, more_conf: str = QUICK, path: Path | None = None
+    lab: Lab,
+    folder: Path,
+    more_conf: str = QUICK,
+    path: Path | None = None,
+    authentication: str = "identity",
 ) -> Iterator[Tacker]:
     """Start everything in a separate folder, and stop it at the end.
 
     :param more_conf: what ``tacker.conf`` has beside what Tacker needs.
     :param path: a folder where the conductor looks for modules first.
+    :param authentication: the module that says whose a request is.
     """
     with contextlib.ExitStack() as stack:
         starter = _Starter(lab, folder, stack)
         ports = {name: _free_port() for name in ("api", "maria", "rabbit", "epmd", "erlang")}
-        conf = _write_configuration(lab, folder, ports, more_conf)
+        conf = _write_configuration(lab, folder, ports, more_conf, authentication)
         _start_rabbit(starter, ports)
         _start_maria(starter, ports)
         environment = {
@@ -227,14 +236,16 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _write_configuration(lab: Lab, folder: Path, ports: Mapping[str, int], more_conf: str) -> Path:
+def _write_configuration(
+    lab: Lab, folder: Path, ports: Mapping[str, int], more_conf: str, authentication: str
+) -> Path:
     """Write tacker.conf with Tacker's own pipelines, except for the authentication."""
     state = _made(folder / "state")
     for name in ("store", "packages", "coordination", "locks"):
         _made(state / name)
     paste = folder / "api-paste.ini"
     own = (lab.venv / "etc/tacker/api-paste.ini").read_text()
-    paste.write_text(own.replace("keystonemiddleware.auth_token:", "identity:"))
+    paste.write_text(own.replace("keystonemiddleware.auth_token:", f"{authentication}:"))
     conf = folder / "tacker.conf"
     conf.write_text(TACKER_CONF.format(state=state, paste=paste, **ports) + more_conf)
     return conf
@@ -323,6 +334,8 @@ def _serves(url: str) -> bool:
     try:
         with urllib.request.urlopen(request, timeout=5) as answer:
             return bool(answer.status == 200)
+    except urllib.error.HTTPError as error:
+        return error.code == http.HTTPStatus.UNAUTHORIZED
     except OSError:
         return False
 

@@ -7,12 +7,16 @@ runs them and prints both results side by side, with seconds; what ran before is
 from Tacker's source distribution. The cluster is to be one for this alone: whatever a test leaves
 in it is deleted. Without a kubeconfig it is the embedded one. ``/tmp/scale_end`` and the like, by
 which a test has an operation fail, are Tacker's.
+
+The tests of VNFs of servers run with ``OS_CLOUD``, on a cloud for this alone too, whose
+administrator is in clouds.yaml.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -29,8 +33,11 @@ import yaml
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
 
+from tests.functional.stacks.site import REAL as CLOUD
+from tests.functional.stacks.site import administrators_cloud
 from tests.tacker import keystone, programs, services
 from tests.tacker import lab as labs
+from tests.tacker.cloud import RealCloud, write_certificates
 from tests.tacker.cluster import RealCluster
 from tests.tacker.lab import CHECKOUT, VERSION, Lab
 from tests.tacker.operator import Operator
@@ -38,6 +45,24 @@ from tests.tacker.operator import Operator
 DRIVERS = ("own", "ours")
 TESTS = "tacker.tests.functional"
 V1, V2 = f"{TESTS}.sol_kubernetes.vnflcm", f"{TESTS}.sol_kubernetes_v2"
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Tests that share a Tacker."""
+
+    packages: tuple[str, ...]
+    conf: str
+    """What their ``tacker.conf`` has beside what Tacker needs."""
+    on_cloud: bool = True
+    """Whether they are of VNFs of servers."""
+
+    @property
+    def name(self) -> str:
+        """What Tacker calls the first package."""
+        return self.packages[0].removeprefix(f"{TESTS}.")
+
+
 LEFT_OUT = {
     f"{V1}.test_kubernetes_helm": "needs Helm",
     f"{V2}.test_helm": "needs Helm",
@@ -57,14 +82,79 @@ insecure_skip_tls_verify = true
 """
 """Some of the requests have no certificate authority: Tacker then verifies nothing."""
 
+NFVO = """
+[v2_nfvo]
+use_external_nfvo = True
+endpoint = {scheme}://localhost:9990
+token_endpoint = {scheme}://localhost:9990/token
+client_id = 229ec984de7547b2b662e968961af5a4
+client_password = devstack
+use_client_secret_basic = True
+nfvo_verify_cert = True
+nfvo_ca_cert_file = {{authority}}
+"""
+"""An NFVO beside Tacker, which is a server in the tests."""
+
+KUBERNETES = Suite((V1, V2), CONF, on_cloud=False)
+WITH_SCRIPT = (
+    Suite((f"{TESTS}.sol_separated_nfvo_v2",), NFVO.format(scheme="http")),
+    Suite(
+        (f"{TESTS}.sol_https_v2",),
+        NFVO.format(scheme="https")
+        + """
+[v2_vnfm]
+notification_verify_cert = True
+notification_ca_cert_file = {authority}
+[prometheus_plugin]
+fault_management = True
+auto_scaling = True
+performance_management = True
+performance_management_package = tacker.sol_refactored.common.monitoring_plugin_base
+performance_management_class = MonitoringPluginStub
+""",
+    ),
+    Suite(
+        (f"{TESTS}.sol_encrypt_cred_v2",),
+        """
+[DEFAULT]
+use_credential_encryption = True
+keymanager_type = local
+crypt_key_dir = {folder}/crypt
+"""
+        + NFVO.format(scheme="https"),
+    ),
+)
+"""Suites of VNFs of servers some of which map operations to a script."""
+
+SUITES = (
+    KUBERNETES,
+    *WITH_SCRIPT,
+    Suite(
+        (f"{TESTS}.sol_separated_nfvo.vnflcm",),
+        """
+[connect_grant]
+base_url = http://127.0.0.1:9990/grant/v1/grants
+[connect_vnf_packages]
+base_url = http://127.0.0.1:9990/vnfpkgm/v1/vnf_packages
+pipeline = package_content,vnfd,artifacts
+[openstack_vim]
+stack_retries = 120
+""",
+    ),
+    Suite((f"{TESTS}.sol_multi_tenant.vnflcm",), ""),
+)
+"""The configurations are those of Tacker's CI, in its ``zuul.d/jobs/openstack.yaml``."""
+
 REQUIREMENTS = ("tempest", "ddt", "python-cinderclient", "flask")
 """What the tests import that Tacker does not need."""
 
 FAULTY = '''"""Fails where a test asks for it, as the script that it replaces; else it is ours."""
-import io, os, pickle, sys
+import io, os, pickle, sys, tempfile
 from container_update.drivers import v2_process
 given = sys.stdin.buffer.read()
 operation = pickle.loads(given)["operation"]
+with open(os.path.join(tempfile.gettempdir(), "operations"), "a") as calls:
+    calls.write(operation + "\\n")
 if os.path.exists("/tmp/" + operation):
     sys.exit(f"the test has {operation} fail")
 sys.stdin = io.TextIOWrapper(io.BytesIO(given))
@@ -84,6 +174,8 @@ class Result:
     reason: str
     left: Sequence[str]
     """What it left in the cluster, by kind and name."""
+    operations: Sequence[str] | None = None
+    """Those that Tacker ran our script for; None: not counted."""
 
 
 @contextlib.contextmanager
@@ -96,6 +188,11 @@ def cluster_of(kubeconfig: str | None, folder: Path) -> Iterator[RealCluster]:
 
     with EmbeddedCluster() as embedded:
         yield RealCluster(embedded.write_kubeconfig(folder / "kubeconfig"))
+
+
+def cloud_of_tests() -> RealCloud:
+    """Return the cloud that ``OS_CLOUD`` names."""
+    return RealCloud(administrators_cloud() or str(CLOUD))
 
 
 # --- Tacker's sources ---------------------------------------------------------------------------
@@ -122,26 +219,40 @@ def fetch(lab: Lab) -> Path:
     return sources
 
 
-def names(sources: Path) -> list[str]:
-    """Return the names of all tests."""
+def tests_of(suite: Suite, sources: Path) -> list[str]:
+    """Return the names of the tests of a suite."""
     found = []
-    for package in (V1, V2):
+    for package in suite.packages:
         for file in sorted(sources.joinpath(*package.split(".")).glob("test_*.py")):
             text = file.read_text()
             (case,) = re.findall(r"(?m)^class (\w+)\(", text)
-            tests = re.findall(r"(?m)^    def (test_\w+)\(self\):", text)
+            tests = re.findall(r"(?m)^    def (test_\w+)\(self\b", text)
             found += [f"{package}.{file.stem}.{case}.{test}" for test in tests]
     return found
 
 
-def offered(sources: Path) -> list[str]:
-    """Return the names of the tests that run here."""
-    return [name for name in names(sources) if name.rsplit(".", 2)[0] not in LEFT_OUT]
+def offered(suite: Suite, sources: Path) -> list[str]:
+    """Return the names of the tests of a suite that run here."""
+    return [name for name in tests_of(suite, sources) if name.rsplit(".", 2)[0] not in LEFT_OUT]
 
 
-def copy_sources(sources: Path, driver: str, cluster: RealCluster, login: str, to: Path) -> None:
-    """Copy the tests and their packages, with a driver and the address of a cluster in them."""
+def copy_sources(sources: Path, driver: str, to: Path) -> list[Path]:
+    """Copy the tests and their packages, with a driver in them; return the exchanged scripts."""
     shutil.copytree(sources, to, ignore=shutil.ignore_patterns("doc", "releasenotes"))
+    if driver == "own":
+        return []
+    drivers = CHECKOUT / "container_update/drivers"
+    shutil.copy(drivers / "tacker_v1.py", to / OWN_V1)
+    shutil.copy(drivers / "tacker_v2.py", to / OWN_V2)
+    scripts = [*to.glob("samples/tests/functional/*/*/**/sample_script.py")]
+    for script in scripts:
+        script.write_text(FAULTY)
+    return scripts
+
+
+def address(to: Path, cluster: RealCluster, login: str) -> list[Path]:
+    """Write the address of a cluster and that of Keystone into the tests; return the manifests that
+    this changes."""
     given = to / "samples/tests/etc/samples"
     vim = {
         "auth_url": cluster.url,
@@ -153,17 +264,7 @@ def copy_sources(sources: Path, driver: str, cluster: RealCluster, login: str, t
     (given / "local-k8s-vim.yaml").write_text(yaml.safe_dump(vim))
     user = given / "local-vim.yaml"
     user.write_text(re.sub(r"(?m)^auth_url: .*$", f"auth_url: {login}", user.read_text()))
-    exchanged: list[Path] = []
-    if driver == "ours":
-        drivers = CHECKOUT / "container_update/drivers"
-        shutil.copy(drivers / "tacker_v1.py", to / OWN_V1)
-        shutil.copy(drivers / "tacker_v2.py", to / OWN_V2)
-        exchanged = [*to.glob("samples/tests/functional/sol_kubernetes_v2/**/sample_script.py")]
-        for script in exchanged:
-            script.write_text(FAULTY)
-    exchanged += _bound_to(cluster.one_of_several_nodes(), to)
-    for metadata in to.glob("samples/tests/**/TOSCA.meta"):
-        _correct_hashes(metadata, exchanged, (to / OWN_V1, to / OWN_V2))
+    return _bound_to(cluster.one_of_several_nodes(), to)
 
 
 def _bound_to(node: str, sources: Path) -> list[Path]:
@@ -181,8 +282,13 @@ def _bound_to(node: str, sources: Path) -> list[Path]:
     return files
 
 
-def _correct_hashes(metadata: Path, exchanged: Sequence[Path], drivers: Sequence[Path]) -> None:
+def correct_hashes(sources: Path, exchanged: Sequence[Path]) -> None:
     """Correct the hashes of what was exchanged; a test itself puts its driver into the package."""
+    for metadata in sources.glob("samples/tests/**/TOSCA.meta"):
+        _correct_hashes(metadata, exchanged, (sources / OWN_V1, sources / OWN_V2))
+
+
+def _correct_hashes(metadata: Path, exchanged: Sequence[Path], drivers: Sequence[Path]) -> None:
     root = metadata.parents[1]
     files = {str(each.relative_to(root)): each for each in exchanged if root in each.parents}
     files |= {f"Scripts/{each.name}": each for each in drivers}
@@ -221,17 +327,37 @@ Run = Callable[[str], Result]
 
 @contextlib.contextmanager
 def running(lab: Lab, driver: str, cluster: RealCluster, folder: Path) -> Iterator[Run]:
-    """Start a Tacker with a driver for a ``with`` block; yield the function that runs a test."""
+    """Start a Tacker with a driver, for the tests on Kubernetes and for a ``with`` block; yield the
+    function that runs a test."""
     sources, work = fetch(lab), folder / "sources"
     path = shadow_of(sources / OWN_V1, folder / "path") if driver == "own" else None
     with (
-        services.running(lab, folder, CONF, path) as tacker,
+        services.running(lab, folder, KUBERNETES.conf, path) as tacker,
         keystone.running(tacker.url) as login,
     ):
-        copy_sources(sources, driver, cluster, login, work)
+        exchanged = copy_sources(sources, driver, work)
+        correct_hashes(work, [*exchanged, *address(work, cluster, login)])
         Operator(tacker, "v1").register_vim(cluster, "vim-kubernetes")
         with _runner(lab, tacker.conf, work) as runner:
-            yield lambda name: _run(runner, name, cluster)
+            yield lambda name: _run(runner, name, cluster, folder)
+
+
+@contextlib.contextmanager
+def running_on_cloud(
+    lab: Lab, driver: str, suite: Suite, cloud: RealCloud, folder: Path
+) -> Iterator[Run]:
+    """Start a Tacker as :func:`running` does, for a suite of VNFs of servers."""
+    sources, work = fetch(lab), folder / "sources"
+    path = shadow_of(sources / OWN_V1, folder / "path") if driver == "own" else None
+    pem, authority = write_certificates(folder)
+    conf = suite.conf.format(folder=folder, authority=authority) + cloud.tacker_conf()
+    with services.running(lab, folder, conf, path, "keystonemiddleware.auth_token") as tacker:
+        cloud.add_tacker(tacker.url)
+        exchanged = copy_sources(sources, driver, work)
+        correct_hashes(work, exchanged)
+        cloud.address(work, pem)
+        with _runner(lab, tacker.conf, work) as runner:
+            yield lambda name: _run(runner, name, cloud, folder)
 
 
 @contextlib.contextmanager
@@ -257,13 +383,17 @@ def _runner(lab: Lab, conf: Path, work: Path) -> Iterator[subprocess.Popen[str]]
             runner.terminate()
 
 
-def _run(runner: subprocess.Popen[str], name: str, cluster: RealCluster) -> Result:
+def _run(
+    runner: subprocess.Popen[str], name: str, vim: RealCluster | RealCloud, folder: Path
+) -> Result:
     assert runner.stdin is not None
     assert runner.stdout is not None
+    calls = folder / "tmp" / "operations"
+    calls.write_text("")
     runner.stdin.write(f"{name}\n")
     runner.stdin.flush()
     answer = json.loads(runner.stdout.readline())
-    return Result(**answer, left=cluster.clean())
+    return Result(**answer, left=vim.clean(), operations=calls.read_text().split())
 
 
 # --- the table ----------------------------------------------------------------------------------
@@ -289,7 +419,10 @@ def _short(test: str) -> str:
 
 
 def _cell(result: Result | None) -> str:
-    return f"{result.outcome} {result.seconds:.0f} s" if result else "not run"
+    if result is None:
+        return "not run"
+    calls = f", {len(result.operations)} calls" if result.operations else ""
+    return f"{result.outcome} {result.seconds:.0f} s{calls}"
 
 
 Results = dict[str, dict[str, Result]]
@@ -324,21 +457,35 @@ def main(arguments: Sequence[str]) -> None:
     drivers = [each for each in DRIVERS if each in arguments] or DRIVERS
     parts = [each for each in arguments if each not in DRIVERS]
     sources, file = fetch(lab), lab.folder / "suites.json"
-    wanted = [test for test in offered(sources) if not parts or any(part in test for part in parts)]
-    kubeconfig = os.environ.get("CONTAINER_UPDATE_KUBECONFIG")
-    for driver in drivers:
-        folder = Path(tempfile.mkdtemp(prefix=f"suites-{driver}-"))
-        with (
-            cluster_of(kubeconfig, folder) as cluster,
-            running(lab, driver, cluster, folder) as run,
-        ):
-            for test in wanted:
-                result = run(test)
-                add(file, driver, test, result)
-                print(driver, _short(test), _cell(result), *result.left, sep="  ", flush=True)
-                if result.outcome == "failed":
-                    print(result.reason, f"(logs: {folder})", flush=True)
-    print(table(load(file), names(sources)))
+    suites = [suite for suite in SUITES if CLOUD or not suite.on_cloud]
+    for driver, suite in itertools.product(drivers, suites):
+        tests = offered(suite, sources)
+        wanted = [test for test in tests if not parts or any(part in test for part in parts)]
+        if wanted:
+            run_tests(lab, driver, suite, wanted, file)
+    for on_cloud in (False, True):
+        of_kind = [suite for suite in SUITES if suite.on_cloud == on_cloud]
+        tests = [test for suite in of_kind for test in tests_of(suite, sources)]
+        print(table(load(file), tests), end="\n\n")
+
+
+def run_tests(lab: Lab, driver: str, suite: Suite, tests: Sequence[str], file: Path) -> None:
+    """Run tests of a suite with a driver, and store and print each result."""
+    folder = Path(tempfile.mkdtemp(prefix=f"suites-{driver}-"))
+    with contextlib.ExitStack() as stack:
+        if suite.on_cloud:
+            cloud = cloud_of_tests()
+            run = stack.enter_context(running_on_cloud(lab, driver, suite, cloud, folder))
+        else:
+            kubeconfig = os.environ.get("CONTAINER_UPDATE_KUBECONFIG")
+            cluster = stack.enter_context(cluster_of(kubeconfig, folder))
+            run = stack.enter_context(running(lab, driver, cluster, folder))
+        for test in tests:
+            result = run(test)
+            add(file, driver, test, result)
+            print(driver, _short(test), _cell(result), *result.left, sep="  ", flush=True)
+            if result.outcome == "failed":
+                print(result.reason, f"(logs: {folder})", flush=True)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("openstack", reason="the extra openstack is not installed")
+
 from tests.functional.real import REAL
 from tests.tacker import suites
 from tests.tacker.lab import Lab
@@ -28,7 +30,7 @@ def sources(lab: Lab) -> Path:
 def test_tackers_tests_of_update_change_heal_scale_and_rollback_pass_with_our_drivers(
     lab: Lab, sources: Path, tmp_path: Path
 ) -> None:
-    tests = [name for name in suites.offered(sources) if CONCERNED.search(name)]
+    tests = [name for name in suites.offered(suites.KUBERNETES, sources) if CONCERNED.search(name)]
     assert len(tests) > 10
 
     with (
@@ -39,3 +41,17 @@ def test_tackers_tests_of_update_change_heal_scale_and_rollback_pass_with_our_dr
 
     failed = {name: each.reason for name, each in results.items() if each.outcome == "failed"}
     assert failed == {}
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.skipif(not suites.CLOUD, reason="no OS_CLOUD: the VNFs are servers")
+@pytest.mark.parametrize("suite", suites.WITH_SCRIPT, ids=lambda suite: suite.name)
+def test_tackers_tests_of_vnfs_of_servers_pass_with_our_script(
+    suite: suites.Suite, lab: Lab, sources: Path, tmp_path: Path
+) -> None:
+    with suites.running_on_cloud(lab, "ours", suite, suites.cloud_of_tests(), tmp_path) as run:
+        results = {name: run(name) for name in suites.offered(suite, sources)}
+
+    failed = {name: each.reason for name, each in results.items() if each.outcome == "failed"}
+    assert failed == {}
+    assert any(each.operations for each in results.values())
