@@ -359,7 +359,7 @@ class Csar:
                 f"found {size}"
             )
         with self._files.open(path) as file:
-            return file.read(limit)
+            return file.read(size + 1)
 
     def _compare(self, artifact: Artifact, digest: str) -> None:
         if artifact.hash and digest != artifact.hash:
