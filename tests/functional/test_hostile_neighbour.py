@@ -201,7 +201,7 @@ def test_a_forged_step_about_what_is_not_the_vnfs_is_refused(
     if verb == "resume" and forged in NOTHING_LEFT:
         VERBS[verb](site)
     else:
-        message = f"Secret {site.namespace}/.*nothing was written"
+        message = f"Secret {site.namespace}/.*Nothing was written"
         with pytest.raises(PlanError, match=message) as error:
             VERBS[verb](site)
         assert str(key(site, place)) in str(error.value)
@@ -267,7 +267,7 @@ def test_the_packages_say_what_the_journal_is_believed(site: Cnf, tmp_path: Path
             cancel=cancel,
             progress=stop,
         )
-    with pytest.raises(PlanError, match="no package of this request describes"):
+    with pytest.raises(PlanError, match="No package of this request describes"):
         resume(site.admin, site.options, **where)
     assert resume(site.admin, site.options, **where, packages=[str(package)]) is not None
     assert site.admin.get(key(site, "/ConfigMap/NS-beside/there")) is not None
@@ -397,7 +397,7 @@ def test_a_forged_revision_writes_only_what_the_packages_say_elsewhere(site: Cnf
     try:
         update(described.request(described.new), site.cluster, site.options)
         forge_revision(site, [{**described.step("before"), "type": "config", "removed": []}])
-        with pytest.raises(PlanError, match="no package of this request describes, or with other"):
+        with pytest.raises(PlanError, match="No package of this request describes"):
             undo(site.cluster, site.options, **site.where, packages=packages)
         assert described.is_as_described()
     finally:
@@ -412,7 +412,7 @@ def test_a_forged_revision_changes_nothing_beside_what_the_packages_describe(sit
         said = step(site, "REPLACE", place, site.admin.get(key(site, place)))
         content = {**said["content"], "data": {"x": "as it was"}}
         forge_revision(site, [{**said, "type": "config", "removed": [], "content": content}])
-        with pytest.raises(PlanError, match="no package of this request describes"):
+        with pytest.raises(PlanError, match="No package of this request describes"):
             undo(site.cluster, site.options, **site.where, packages=packages)
         assert written(site) == []
     finally:
@@ -467,7 +467,7 @@ def test_a_forged_record_has_undo_write_only_what_the_packages_say_elsewhere(
     packages = forge_change(site, edit, more)
     try:
         named = packages if is_named else []
-        with pytest.raises(PlanError, match="no package of this request describes, or with other"):
+        with pytest.raises(PlanError, match="No package of this request describes"):
             undo(site.cluster, site.options, **second(site), packages=named)
         assert described.is_as_described()
     finally:
@@ -500,7 +500,7 @@ def test_a_forged_record_has_undo_create_nothing_elsewhere_that_no_package_descr
         head["end"]["isKept"] = False
         forged = base64.b64encode(json.dumps(head).encode()).decode()
         site.admin.replace({**last, "data": {**last["data"], "operation": forged}})
-    with pytest.raises(PlanError, match="no package of this request describes"):
+    with pytest.raises(PlanError, match="No package of this request describes"):
         undo(site.cluster, site.options, **second(site), packages=packages if more else [])
     assert site.admin.get(planted) is None
 
