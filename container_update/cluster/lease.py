@@ -53,6 +53,9 @@ _LOOKS = 10
 the holder renews its own."""
 _PAUSES = 40
 """How often in its duration the holder tries again where it cannot be renewed."""
+_IN_FORCE_SECONDS = 1.0
+"""Until an API server judges by a webhook or policy that was just written: it watches them, and
+reads policies anew each second. Source: Kubernetes, apiserver/pkg/admission/plugin."""
 _WRITABLE = 0.9
 """For which part of its duration the holder writes; the rest is for requests on their way."""
 
@@ -256,16 +259,20 @@ class LeaseLock:
             self._released.wait(self.seconds / _PAUSES)
 
     def refused_renewal(self) -> errors.ClusterError | None:
-        """Renew the lease now; return the last error where the API server answers nothing else for
-        a third of its duration, None where it is renewed or the server does not answer.
+        """Renew the lease until what was just written is in force; return the last error where the
+        API server answers nothing else for a third of its duration, None where it is renewed then
+        or the server does not answer.
 
         :raises LeaseLostError: another process may have it.
         """
-        until = self.clock() + self.seconds / 3
-        while (error := self._renewal_error()) is not None and self.clock() < until:
+        began = self.clock()
+        while True:
+            error = self._renewal_error()
+            enough = _IN_FORCE_SECONDS if error is None else self.seconds / 3
+            if self.clock() - began >= enough:
+                return error if error is not None and error.status is not None else None
             self.check()
             self._released.wait(self.seconds / _PAUSES)
-        return error if error is not None and error.status is not None else None
 
     def stop_renewing(self) -> None:
         """Leave the lease as it is: it is about to go, and the run with it."""

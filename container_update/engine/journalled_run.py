@@ -171,7 +171,7 @@ class JournalledRun:
         """Undo the run where an admission webhook or policy that it has written lets the API server
         refuse the renewal of its own lease: no later operation could change or remove the VNF."""
         steps = self.record.object_steps
-        written = [s for s in steps if order.hinders(s.key) and not s.is_removal]
+        written = [s for s in steps if order.judges(s.key) and not s.is_removal]
         if written and (error := self.lock.refused_renewal()) is not None:
             self.execution.revert_first(written)
             key = written[-1].key

@@ -111,7 +111,12 @@ def rank(key: ObjectKey) -> int:
 
 def hinders(key: ObjectKey) -> bool:
     """Tell whether an object may refuse the writes of others: it is the first to go in an undo."""
-    return (key.group, key.kind) in LIMITS.union(*_JUDGES)
+    return judges(key) or (key.group, key.kind) in LIMITS
+
+
+def judges(key: ObjectKey) -> bool:
+    """Tell whether an object may refuse any request of others, a limit of pods aside."""
+    return any((key.group, key.kind) in kinds for kinds in _JUDGES)
 
 
 def lifts_a_limit(step: Step) -> bool:

@@ -48,7 +48,8 @@ def admin(admin_kubeconfig: str) -> Iterator[KubernetesCluster]:
 @pytest.fixture
 def webhook(cnf: Cnf, lab: Lab) -> Iterator[str]:
     """The manifest of a webhook on a port where no program listens; the embedded cluster asks no
-    webhooks, so that its answers are given for it."""
+    webhooks, so that its answers are given for it: a moment after its creation, as on a server,
+    here after the lease was renewed once."""
     key = ObjectKey(GROUP, "ValidatingWebhookConfiguration", "", f"own-{cnf.namespace}")
 
     in_force: list[bool] = []
@@ -56,8 +57,10 @@ def webhook(cnf: Cnf, lab: Lab) -> Iterator[str]:
     async def ask(request: Any, handler: Any) -> Any:
         is_judged = request.method != "GET" and f"/{cnf.namespace}/" in request.path
         if "/validatingwebhookconfigurations" in request.path and "dryRun" not in request.query:
-            in_force[:] = {"POST": [True], "DELETE": []}.get(request.method, in_force)
-        if is_judged and in_force:
+            in_force[:] = {"POST": [False], "DELETE": []}.get(request.method, in_force)
+        elif is_judged and in_force == [False]:
+            in_force[:] = [request.method == "PUT" and "/leases/" in request.path]
+        elif is_judged and in_force:
             message = 'Internal error occurred: failed calling webhook "own.example.org"'
             status = {"kind": "Status", "status": "Failure", "reason": "InternalError"}
             body = {**status, "message": message, "code": 500}
