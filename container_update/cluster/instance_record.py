@@ -43,7 +43,9 @@ class InstanceRecord:
     def of(cls, plan: Plan) -> InstanceRecord:
         """Return the record of an instance once a plan is carried out."""
         package = plan.packages[-1] if plan.packages else None
-        return cls(package, tuple(map(_own_name, plan.manifests)), plan.def_files, dict(plan.vdus))
+        return cls(
+            package, tuple(map(_restore_name, plan.manifests)), plan.def_files, dict(plan.vdus)
+        )
 
     @property
     def by_path(self) -> dict[str, tuple[Manifest, ...]]:
@@ -113,7 +115,7 @@ class InstanceRecord:
         )
 
 
-def _own_name(manifest: Manifest) -> Manifest:
+def _restore_name(manifest: Manifest) -> Manifest:
     """Return a manifest under its own name, whatever name its object has in the cluster."""
     key, name = manifest.key, str(manifest.body["metadata"]["name"])
     return manifest if key.name == name else replace(manifest, key=replace(key, name=name))

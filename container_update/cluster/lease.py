@@ -53,7 +53,7 @@ _LOOKS = 10
 the holder renews its own."""
 _PAUSES = 40
 """How often in its duration the holder tries again where it cannot be renewed."""
-_IN_FORCE_SECONDS = 1.0
+_IN_FORCE_SECONDS = 1.5
 """Until an API server judges by a webhook or policy that was just written: it watches them, and
 reads policies anew each second. Source: Kubernetes, apiserver/pkg/admission/plugin."""
 _WRITABLE = 0.9

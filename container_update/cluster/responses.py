@@ -26,6 +26,7 @@ from typing import Any, NoReturn
 from container_update.model.cluster import WatchEvent
 from container_update.model.errors import ClusterError, NextStep
 from container_update.model.objects import Json
+from container_update.model.packing import count_marks
 
 _CONNECTION = re.compile(r"^(<[^>]*>|\w+\([^)]*\)|None): ")
 """How urllib3 begins a message: with the connection object."""
@@ -54,8 +55,6 @@ _LONGEST_MARK = 4096
 """Characters of what goes back to the server in a URL."""
 _CONFIGURATION = frozenset({"ConfigMap", "Secret"})
 _CHANGES = frozenset({"ADDED", "MODIFIED", "DELETED"})
-_BEGINS = (b"{", b"[", b",")
-"""Each is where a value begins, if it is not in a text."""
 _CHUNK = 65536
 
 MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
@@ -103,7 +102,7 @@ def read(
     try:
         for chunk in _chunks(response):
             data += chunk
-            values += sum(map(chunk.count, _BEGINS))
+            values += count_marks(chunk)
             if len(data) > most:
                 raise AnswerTooLargeError(what, f"{most} bytes")
             if values > most_values:
@@ -361,7 +360,7 @@ def _lines(what: str, response: Any, seconds: float) -> Iterator[bytes]:
             for line in filter(None, lines):
                 if time.monotonic() > end:
                     return
-                if sum(map(line.count, _BEGINS)) > MAX_VALUES:
+                if count_marks(line) > MAX_VALUES:
                     raise AnswerTooLargeError(what, f"{MAX_VALUES} values")
                 yield line
             if len(rest) > MAX_BYTES:

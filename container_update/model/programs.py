@@ -64,6 +64,7 @@ class Program:
 
 
 _MOST_PRINTED = 2**28
+"""Bytes of each stream, where a caller says no other number."""
 _NO_CLUSTER = {"KUBECONFIG": os.devnull}
 _MEMORY = 2**30
 """For what renders a template of others, or reads a pickle: it can ask for any length."""

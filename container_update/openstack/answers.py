@@ -44,7 +44,7 @@ ENVIRONMENT = Fields(
     dict.fromkeys(("parameters", "parameter_defaults", "resource_registry"), MAPPING)
 )
 FILES = MapOf(LINE, TEXT, nullable=False)
-FOUND = {
+LISTS = {
     "images": complete(images=ListOf(complete(id=TEXT))),
     "flavors": complete(flavors=ListOf(complete(id=TEXT, name=TEXT))),
 }

@@ -267,7 +267,7 @@ class Heat:
             self.requests += 1
             try:
                 answer = client.get(path, headers=_HEADERS)
-                self._names[path] = answers.content(answer, answers.FOUND[kind])[kind]
+                self._names[path] = answers.content(answer, answers.LISTS[kind])[kind]
             except (exceptions.ClientException, ClusterError, *MALFORMED) as error:
                 LOG.info("%s cannot be looked up: %s", kind, error)
                 self._names[path] = []

@@ -35,6 +35,7 @@ from container_update.model.objects import (
     without_server_fields,
 )
 from container_update.model.options import DEFAULTS, TACKER, Options
+from container_update.model.packing import count_marks
 from container_update.model.schema import describe
 from container_update.package import yaml11
 from container_update.package.findings import Finding, Reading, Size
@@ -339,7 +340,7 @@ def _json_values(part: bytes, *, is_followed: bool) -> Iterator[tuple[bytes, boo
     Another part is yielded as it is, for the parser of YAML to read or to refuse.
     """
     ends = [len(part)]
-    if part.lstrip().startswith(b"{") and sum(map(part.count, (b"{", b"[", b","))) <= _MOST_VALUES:
+    if part.lstrip().startswith(b"{") and count_marks(part) <= _MOST_VALUES:
         with suppress(ValueError, RecursionError):
             ends = _ends(part)
     begin = 0
