@@ -238,7 +238,9 @@ class KubernetesCluster:
             bodies, resource_version, query["continue"] = responses.objects(
                 what, page, version, collection.kind
             )
-            for item in bodies:
+            bodies.reverse()
+            while bodies:  # a body that is dropped, or a part of it, takes no memory from here on
+                item = bodies.pop()
                 if (kept := keep(item) if keep else item) is not None:
                     items.append(kept)
             if not query["continue"]:
@@ -317,7 +319,7 @@ class KubernetesCluster:
 
     def _send_object(self, verb: DryRunVerb, body: Json) -> Json:
         method, path, what = self._write(verb, body)
-        answer = self._call(method, path, what, body)
+        answer = self._call(method, path, what, _without_managers(body))
         return responses.check_object(what, answer, body["apiVersion"], body["kind"])
 
     def delete(
@@ -342,7 +344,7 @@ class KubernetesCluster:
                 f"of group {key.group}, found one that does not: nothing was sent"
             )
         query = {"dryRun": "All", "fieldValidation": "Strict"}
-        answer = self._answer(method, path, what, body, query)
+        answer = self._answer(method, path, what, _without_managers(body), query)
         parsed, its = responses.parse_answer(what, answer), (body["apiVersion"], body["kind"])
         stored = responses.check_object(what, parsed, *its, is_dry=True)
         return DryRun(stored, responses.warnings(answer))
@@ -482,6 +484,13 @@ def _rule(rule: Json) -> Json:
     """Return a rule with the lists of texts that are read."""
     names = ("verbs", "apiGroups", "resources", "resourceNames")
     return {name: frozenset(rule[name]) for name in names if rule.get(name)}
+
+
+def _without_managers(body: Json) -> Json:
+    """Leave ``managedFields`` out of what is sent: the server keeps its own then (Server-Side
+    Apply, "Clearing managedFields"), and a scope keeps a part of them alone."""
+    metadata = {name: value for name, value in body["metadata"].items() if name != "managedFields"}
+    return {**body, "metadata": metadata}
 
 
 def _delete_options(uid: str | None, version: str | None, *, orphans: bool = False) -> Json:

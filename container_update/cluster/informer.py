@@ -38,7 +38,7 @@ _SILENT_SECONDS = 30.0
 waits for it. A server sends a bookmark each minute, roughly."""
 
 _MOST_DROPPED = 500
-"""How many objects of others are read, one page, before a collection is read in parts."""
+"""How many objects of others are read before a collection is read in parts."""
 
 _READERS = 8
 """How many objects of kinds that are not listed are read at the same time."""

@@ -43,48 +43,37 @@ _SILENT_SECONDS = 10.0
 """For how long it is not said that a request is tried again: a server that restarts is back."""
 
 
-class RetryingReader:
-    """A cluster that can only be read, with retries; implements ReadOnlyCluster.
+class Retries:
+    """Requests to one server, each of them repeated while that may help.
 
-    What plans is given one: none of its methods writes.
-
-    :param cluster: where the requests go.
-    :param seconds: for how long a request is retried. A server that never answered at all is not
-        waited for: its address is wrong.
+    :param seconds: for how long. A server that never answered at all is not waited for: its
+        address is wrong.
     """
 
     def __init__(
         self,
-        cluster: ReadOnlyCluster,
         seconds: float,
         *,
         clock: Callable[[], float] = time.monotonic,
-        pause: Callable[[float], object] | None = None,
+        pause: Callable[[float], object] = time.sleep,
     ) -> None:
-        self._cluster = cluster
-        self.access, self.journal_key = cluster.access, cluster.journal_key
         self._seconds = seconds
         self._clock = clock
-        self._pause = pause or threading.Event().wait
+        self._pause = pause
         self._answered = threading.Event()
-        self._slots = threading.BoundedSemaphore(CONCURRENT_REQUESTS)
         self._told: set[str] = set()
-        """What of requests that are tried again has been said: each of it once."""
-        self._rights: dict[str, Callable[[], Callable[[Right], bool]]] = {}
-        """Those that were asked for, by namespace."""
+        """The errors that were logged as warnings: each of them once."""
 
-    @property
-    def requests(self) -> int:
-        """How many requests were sent so far."""
-        return self._cluster.requests
+    def send(self, request: Callable[[], Answer]) -> Answer:
+        """Return what *request* returns, in the end.
 
-    def _try(self, call: Callable[[], Answer]) -> Answer:
+        :raises ClusterError: it will not succeed, or not in time.
+        """
         began = self._clock()
         deadline, pause = began + self._seconds, _FIRST_PAUSE
         while True:
             try:
-                with self._slots:
-                    answer = call()
+                answer = request()
             except ClusterError as error:
                 if error.status is not None:
                     self._answered.set()
@@ -101,6 +90,36 @@ class RetryingReader:
             else:
                 self._answered.set()
                 return answer
+
+
+class RetryingReader:
+    """A cluster that can only be read, with retries; implements ReadOnlyCluster.
+
+    What plans is given one: none of its methods writes.
+
+    :param cluster: where the requests go.
+    :param seconds: for how long a request is retried; see :class:`Retries`.
+    """
+
+    def __init__(self, cluster: ReadOnlyCluster, seconds: float, **timing: Any) -> None:
+        self._cluster = cluster
+        self.access, self.journal_key = cluster.access, cluster.journal_key
+        self._retries = Retries(seconds, **timing)
+        self._slots = threading.BoundedSemaphore(CONCURRENT_REQUESTS)
+        self._rights: dict[str, Callable[[], Callable[[Right], bool]]] = {}
+        """Those that were asked for, by namespace."""
+
+    @property
+    def requests(self) -> int:
+        """How many requests were sent so far."""
+        return self._cluster.requests
+
+    def _try(self, call: Callable[[], Answer]) -> Answer:
+        def attempt() -> Answer:
+            with self._slots:
+                return call()
+
+        return self._retries.send(attempt)
 
     def list(self, collection: Collection, keep: Keep | None = None) -> Listing:
         """See Cluster."""

@@ -7,6 +7,7 @@ selector can say so, and what it sends all the same is dropped as soon as it is 
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -49,6 +50,8 @@ _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 _POD_SPEC = (*_CONTAINERS, "volumes", "nodeName", "imagePullSecrets")
 _CONTAINER = ("name", "image", "restartPolicy", "envFrom")
 _POD_STATUS = ("phase", "reason", "message", "conditions", "podIP", "startTime")
+_READY = frozenset({"Ready", "ContainersReady"})
+"""The conditions of a pod that are judged also where they are met."""
 _CONTAINER_STATUSES = ("initContainerStatuses", "containerStatuses")
 """The fields of a pod with a controller that are judged, shown or told to scripts; no manifest
 writes it."""
@@ -95,6 +98,8 @@ class Scope:
         self._foreign: set[str] = set()
         self._passed_over: set[str] = set()
         """The UIDs of the controllers of what was dropped."""
+        self._fields: dict[str, Json] = {}
+        """The fields that a client wrote into objects, by their JSON."""
         self._manifests: dict[ObjectKey, list[Json]] = {}
         self._served: defaultdict[str, list[Json]] = defaultdict(list)
         """By namespace: the selectors of the Services."""
@@ -212,6 +217,12 @@ class Scope:
         is_pod = (key.group, key.kind) == POD
         if not is_named or is_pod:
             without_managed_fields(body)
+        elif entries := metadata.get("managedFields"):
+            metadata["managedFields"] = [
+                self._share_fields(entry)
+                for entry in entries
+                if entry.get("subresource") != "status"
+            ]
         if is_named:
             self._names.add((key.namespace, key.name))
             self._note_traffic(key, body)
@@ -227,6 +238,11 @@ class Scope:
             return _judged_fields(body)
         self._own.add(metadata["uid"])
         return body
+
+    def _share_fields(self, entry: Json) -> Json:
+        """Return who wrote which fields; objects in which these are the same share them."""
+        fields = entry.get("fieldsV1") or {}
+        return {**entry, "fieldsV1": self._fields.setdefault(json.dumps(fields), fields)}
 
     def _note_traffic(self, key: ObjectKey, body: Json) -> None:
         if (key.group, key.kind) == _SERVICE:
@@ -317,6 +333,12 @@ def _judged_fields(pod: Json) -> Json:
     if "volumes" in kept:
         kept["volumes"] = [volume for volume in kept["volumes"] if _is_judged(volume)]
     judged = _only((*_POD_STATUS, *_CONTAINER_STATUSES), status)
+    if "conditions" in judged:
+        judged["conditions"] = [
+            condition
+            for condition in judged["conditions"]
+            if condition.get("type") in _READY or condition.get("status") != "True"
+        ]
     return {**_only(("apiVersion", "kind", "metadata"), pod), "spec": kept, "status": judged}
 
 

@@ -16,8 +16,9 @@ from __future__ import annotations
 import copy
 import logging
 import time
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from container_update.model import context_threads
 from container_update.model.cluster import Cluster
@@ -58,12 +59,19 @@ class Fence:
 
         self._edit_all(keys, mark)
 
-    def lower(self, keys: Iterable[ObjectKey], owner: Json, released: Container[ObjectKey]) -> None:
+    def lower(
+        self,
+        keys: Iterable[ObjectKey],
+        owner: Json,
+        released: Container[ObjectKey],
+        known: Mapping[ObjectKey, Json] = MappingProxyType({}),
+    ) -> None:
         """Remove the label, and the owner that new objects were created with.
 
         :param owner: the ownerReference to the journal.
         :param released: which objects are to stay when the journal is removed. One that is none of
             them was created by a late request.
+        :param known: objects as last seen, which saves reading those that have not changed since.
         """
 
         def release(body: Json) -> None:
@@ -78,22 +86,28 @@ class Fence:
                 else:
                     metadata.pop(name, None)
 
-        self._edit_all(keys, release)
+        self._edit_all(keys, release, known)
 
-    def _edit_all(self, keys: Iterable[ObjectKey], edit: Callable[[Json], None]) -> None:
+    def _edit_all(
+        self,
+        keys: Iterable[ObjectKey],
+        edit: Callable[[Json], None],
+        known: Mapping[ObjectKey, Json] = MappingProxyType({}),
+    ) -> None:
         with context_threads.pool(self.workers) as pool:
-            list(pool.map(lambda key: self._edit(key, edit), dict.fromkeys(keys)))
+            list(pool.map(lambda key: self._edit(key, edit, known), dict.fromkeys(keys)))
 
-    def _edit(self, key: ObjectKey, edit: Callable[[Json], None]) -> None:
+    def _edit(
+        self, key: ObjectKey, edit: Callable[[Json], None], known: Mapping[ObjectKey, Json]
+    ) -> None:
+        seen = known.get(key)
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                live = self.cluster.get(key)
-                if live is None:
+                if seen and seen["apiVersion"] == key.api_version and self._write(seen, edit):
                     return
-                changed = copy.deepcopy(live)
-                edit(changed)
-                if changed != live:
-                    self.cluster.replace(changed)
+                live = self.cluster.get(key)
+                if live is not None:
+                    self._write(live, edit)
                 return
             except ClusterError as error:
                 if error.status == 403:
@@ -101,4 +115,14 @@ class Fence:
                     return
                 if error.status not in (404, 409) or attempt == _ATTEMPTS:
                     raise
+                seen = None
                 time.sleep(min(_FIRST_PAUSE * 2 ** (attempt - 1), _LONGEST_PAUSE))
+
+    def _write(self, live: Json, edit: Callable[[Json], None]) -> bool:
+        """Write an object as it is after *edit*; return whether that changes anything."""
+        changed = copy.deepcopy(live)
+        edit(changed)
+        if changed == live:
+            return False
+        self.cluster.replace(changed)
+        return True

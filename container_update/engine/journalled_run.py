@@ -90,7 +90,7 @@ class JournalledRun:
                 if self._is_uninstalled and undone is None:
                     self._forget_instance(is_kept=own is None)
                 fence = Fence(execution.cluster, execution.options.workers)
-                fence.lower(self.marked, self.journal.owner, stay)
+                fence.lower(self.marked, self.journal.owner, stay, execution.informer.live)
                 if own is None or not self._delete_namespace(own):
                     self.journal.remove()
                 break

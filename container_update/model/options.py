@@ -145,7 +145,7 @@ class Options:
     request_timeout: float = option(
         30.0, "Maximum time in seconds for one request to the API server.", 1
     )
-    page_size: int = option(500, "Maximum number of objects in one page of a list.", 1)
+    page_size: int = option(250, "Maximum number of objects in one page of a list.", 1)
     watch_seconds: float = option(300.0, "Time in seconds after which a watch is renewed.", 1)
     drain_seconds: float = option(
         15.0,

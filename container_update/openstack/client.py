@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
@@ -25,6 +24,7 @@ from keystoneauth1 import adapter, exceptions
 from container_update.cluster import journal_key
 from container_update.cluster.keeping import stretch_password
 from container_update.cluster.responses import MALFORMED, is_refused_certificate
+from container_update.cluster.retry import Retries
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json
 from container_update.model.options import Options
@@ -34,7 +34,6 @@ from container_update.openstack import answers
 LOG = logging.getLogger(__name__)
 
 _TRANSIENT = frozenset({429, 500, 502, 503, 504})
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
 _HEADERS = {"Accept": "application/json"}
 """Without it Heat answers an update in HTML or plain text."""
 
@@ -149,9 +148,8 @@ class Heat:
     ) -> None:
         self._adapter, self._glance, self._nova = heat, glance, nova
         self._names: dict[str, Any] = {}
-        self._retry_seconds = retry_seconds
+        self._retries = Retries(retry_seconds)
         self._journal_key = journal_key
-        self._answered = False
         self.requests = 0
         """How many requests were sent so far."""
 
@@ -302,21 +300,13 @@ class Heat:
     def _try(
         self, method: str, path: str, body: Json | None = None, guard: Guard = _allow
     ) -> requests.Response:
-        """Send a request, repeatedly where that may help. A cloud that never answered is not
-        waited for: its address is wrong."""
-        deadline, pause = time.monotonic() + self._retry_seconds, _FIRST_PAUSE
-        while True:
+        """Send a request, repeatedly where that may help."""
+
+        def attempt() -> requests.Response:
             guard()
-            try:
-                return self._send(method, path, body)
-            except ClusterError as error:
-                helps = error.transient and (self._answered or error.status is not None)
-                wait = max(error.retry_after or 0.0, pause)
-                if not helps or time.monotonic() + wait > deadline:
-                    raise
-                LOG.info("%s; trying again in %.1f s", error, wait)
-                time.sleep(wait)
-                pause = min(2 * pause, _LONGEST_PAUSE)
+            return self._send(method, path, body)
+
+        return self._retries.send(attempt)
 
     def _send(self, method: str, path: str, body: Json | None) -> requests.Response:
         what = f"{method} {path.partition('?')[0]}"
@@ -345,7 +335,6 @@ class Heat:
                 f"{what}: expected a token and a catalogue of services from Keystone, found an "
                 f"answer of another form ({type(error).__name__}): is its URL (auth_url) right?"
             ) from error
-        self._answered = True
         if answer.status_code >= 400:
             raise _refusal(what, answer)
         return answer

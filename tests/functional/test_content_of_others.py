@@ -118,6 +118,24 @@ def test_what_others_filled_in_is_noted_once_and_is_no_reason_to_write(cnf: Cnf)
     assert all(text.fullmatch(note.text) for note in notes)
 
 
+def managers(cnf: Cnf) -> set[tuple[str, str]]:
+    entries = cnf.get("Deployment", "w")["metadata"].get("managedFields") or ()
+    return {(each["manager"], each.get("subresource", "")) for each in entries}
+
+
+def test_the_server_still_knows_who_wrote_which_field(cnf: Cnf) -> None:
+    cnf.instantiate(**OLD)
+    write_as("autoscaler", cnf, cnf.get("Deployment", "w") | {"spec": scaled(cnf, 2)})
+    before = managers(cnf)
+    cnf.update(NEW)
+    assert ("autoscaler", "") in before
+    assert before <= managers(cnf)
+
+
+def scaled(cnf: Cnf, replicas: int) -> Json:
+    return {**cnf.get("Deployment", "w")["spec"], "replicas": replicas}
+
+
 def test_labels_take_effect_and_restart_nothing(cnf: Cnf) -> None:
     cnf.instantiate(**OLD)
     before = cnf.pods("Deployment", "w")

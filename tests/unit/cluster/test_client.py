@@ -295,6 +295,15 @@ def test_the_wait_that_the_server_asks_for_is_kept() -> None:
     assert raised.value.retry_after == 3.0
 
 
+@pytest.mark.parametrize("verb", ["replace", "dry_run"])
+def test_who_wrote_which_field_is_not_sent(verb: str) -> None:
+    body = {**named("web"), "apiVersion": "apps/v1", "kind": "Deployment"}
+    cluster, pool = cluster_of(Answer(200, named("web")))
+    written = {**body, "metadata": {**body["metadata"], "managedFields": [{"manager": "kubectl"}]}}
+    cluster.replace(written) if verb == "replace" else cluster.dry_run("replace", written)
+    assert [sent for _, _, sent, _ in pool.sent] == [body]
+
+
 def test_a_field_selector_holds_for_every_page() -> None:
     cluster, pool = cluster_of(
         Answer(200, {"metadata": {"resourceVersion": "7", "continue": "c1"}, "items": []}),

@@ -49,6 +49,14 @@ def owner(kind: str, name: str, uid: str) -> Json:
     return {"kind": kind, "name": name, "uid": uid}
 
 
+CONDITIONS = [
+    {"type": "Ready", "status": "True"},
+    {"type": "PodScheduled", "status": "True"},
+    {"type": "Initialized", "status": "False", "message": "not yet"},
+    {"type": "ContainersReady", "status": "True"},
+]
+
+
 def pod(of: Json | None, name: str = "p") -> Json:
     """A pod with more fields than are judged."""
     sent = body(ObjectKey("", "Pod", "n", name), f"uid-of-{name}", of, labels={"app": "web"})
@@ -63,7 +71,7 @@ def pod(of: Json | None, name: str = "p") -> Json:
         ],
         "tolerations": [{"operator": "Exists"}],
     }
-    sent["status"] = {"phase": "Running", "podIP": "10.0.0.1", "conditions": []}
+    sent["status"] = {"phase": "Running", "podIP": "10.0.0.1", "conditions": CONDITIONS}
     return sent
 
 
@@ -115,6 +123,27 @@ def test_what_an_operation_is_about_is_kept(sent: Json, is_kept: bool) -> None:
     assert kept is None or ("managedFields" in kept["metadata"]) is is_described
 
 
+def test_who_wrote_the_status_is_not_kept_and_the_same_fields_are_kept_once() -> None:
+    scope = Scope([WEB, STORE])
+    of_status = {"manager": "controller", "subresource": "status", "fieldsV1": {"f:status": {}}}
+    kept = [
+        scope.keep(
+            body(
+                key,
+                key.name,
+                managedFields=[
+                    {"manager": key.name, "fieldsV1": {"f:spec": {"f:a": {}}}},
+                    of_status,
+                ],
+            )
+        )
+        for key in (WEB, STORE)
+    ]
+    (web,), (store,) = (sent["metadata"]["managedFields"] for sent in kept if sent)
+    assert (web["manager"], store["manager"]) == (WEB.name, STORE.name)
+    assert web["fieldsV1"] is store["fieldsV1"]
+
+
 def test_a_replica_set_by_hand_that_a_deployment_has_adopted_counts_by_its_uid() -> None:
     scope = Scope([WEB])
     scope.keep(body(WEB, "uid-web"))
@@ -136,7 +165,9 @@ def test_of_a_pod_with_a_controller_what_is_judged_is_kept_and_a_named_one_as_it
             {"name": "d", "image": {"reference": "models:1"}},
         ],
     }
-    assert owned["status"] == {"phase": "Running", "podIP": "10.0.0.1", "conditions": []}
+    unmet_or_ready = [CONDITIONS[0], *CONDITIONS[2:]]
+    status = {"phase": "Running", "podIP": "10.0.0.1", "conditions": unmet_or_ready}
+    assert owned["status"] == status
     named = scope.keep(pod(None, "bare"))
     assert named is not None
     assert named["spec"] == pod(None, "bare")["spec"]

@@ -13,7 +13,7 @@ from container_update.model.errors import ClusterError
 from container_update.model.objects import Json, ObjectKey
 from tests.unit.fakes import FakeCluster, config_map
 
-KEYS = [ObjectKey("", "ConfigMap", "ns", name) for name in ("bare", "labelled", "owned")]
+KEYS = [ObjectKey("", "ConfigMap", "ns", name, "v1") for name in ("bare", "labelled", "owned")]
 JOURNAL = {"apiVersion": "v1", "kind": "Secret", "name": "journal", "uid": "ours"}
 OTHER = {"apiVersion": "v1", "kind": "Secret", "name": "other", "uid": "theirs"}
 
@@ -45,6 +45,27 @@ def test_only_the_journal_is_removed_from_the_owners_and_only_where_it_is_one() 
     Fence(fake, workers=2).lower(KEYS, JOURNAL, KEYS)
     assert content(fake) == before
     assert versions(fake)[1] == old[1], "what is as it has to be is not written"
+
+
+def test_an_object_is_read_only_where_it_has_changed_since_it_was_seen() -> None:
+    fake = cluster()
+    for key in KEYS:
+        fake.objects[key]["metadata"]["ownerReferences"] = [JOURNAL]
+    seen = {key: copy.deepcopy(fake.objects[key]) for key in KEYS[:2]}
+    fake.objects[KEYS[1]]["metadata"]["resourceVersion"] += "0"
+    Fence(fake, workers=1).lower(KEYS, JOURNAL, KEYS, seen)
+    assert [call for call in fake.calls if call.startswith("get ")] == [
+        f"get {key}" for key in KEYS[1:]
+    ]
+    assert all("ownerReferences" not in body["metadata"] for body in content(fake))
+
+
+def test_an_object_that_was_seen_without_the_label_is_read() -> None:
+    fake = cluster()
+    seen = {KEYS[0]: copy.deepcopy(fake.objects[KEYS[0]])}
+    Fence(fake, workers=1).raise_(KEYS[:1], "run-1")
+    Fence(fake, workers=1).lower(KEYS[:1], JOURNAL, KEYS, seen)
+    assert TAKEN_OVER not in (fake.objects[KEYS[0]]["metadata"].get("labels") or {})
 
 
 def test_what_a_late_request_created_during_an_undo_goes_with_the_journal() -> None:
