@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from container_update.cluster.lease import NOTES_ANNOTATION
 from container_update.cluster.operation import Operation
 from container_update.model.objects import Json
+from container_update.model.operation import StepProgress
 from container_update.model.outcome import (
     Event,
     Progress,
@@ -83,6 +84,20 @@ class Noted:
             return None
         waits = {int(number): tuple(wait) for number, wait in values["waits"].items()}
         return cls(values["states"], values["seconds"], waits, values["undo"])
+
+    def states_of_steps(self, *, runs: bool) -> tuple[StepProgress, ...]:
+        """Return how far each step is, for people.
+
+        :param runs: a process carries the operation out.
+        """
+        begun = "running" if self.undo is None else "being undone"
+        begun = begun if runs else "interrupted"
+        words = {NOT_BEGUN: "not started", BEGUN: begun}
+        words |= {letter: state.value for letter, state in _STATES.items()}
+        return tuple(
+            StepProgress(words[letter], self.waits[number][0] if number in self.waits else "")
+            for number, letter in enumerate(self.states)
+        )
 
     def result(self, number: int, step: Step) -> StepResult | None:
         """Return the result of a step; None where it has none yet."""

@@ -55,7 +55,10 @@ class ImageChange:
         return image_place(self.container, init=self.init)
 
     def __str__(self) -> str:
-        return f"{self.place}: image {self.old} -> {self.new}"
+        """Return the change for people: without the repository's path where that stays the same."""
+        (path, _, old), (new_path, _, new) = (each.rpartition("/") for each in (self.old, self.new))
+        shown = f"{old} -> {new}" if path == new_path else f"{self.old} -> {self.new}"
+        return f"{self.place}: image {shown}"
 
 
 @dataclass(frozen=True)
