@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A VNF instance in a cluster as whatever plans or looks sees it: nothing here can write.
+"""A VNF instance in a cluster, to be read: nothing here can write.
 
 A plan is made here, a status is read here, and :mod:`container_update.engine.cluster_instance` adds
 what an operation needs to carry a plan out.
@@ -76,7 +76,7 @@ class ClusterView:
         return with_change_causes(replace(plan, kind=kind)) if kind else plan
 
     def status(self) -> operation.Status:
-        """Return what is under way."""
+        """Return the operation under way."""
         journal = self.journal
         record, lease = journal.read(), self._lease()
         leftovers = journal.leftovers() if record is None else ()
@@ -102,7 +102,7 @@ class ClusterView:
         return self.cluster.get(lease_key(self.namespace, self.instance_id))
 
     def _without_foreign(self, plan: Plan, goal: Goal) -> Plan:
-        """Return a plan made from an unsigned history, as far as that is believed.
+        """Return a plan without the steps of an unsigned history that are not trusted.
 
         :raises PlanError: it is about an object that is not known to be the VNF's.
         """
@@ -115,19 +115,19 @@ class ClusterView:
         steps, both = object_steps(plan), errors.NextStep.NAME_BOTH_PACKAGES
         seen = {step.key: step.before for step in steps}
         source = f"the history of the VNF instance in namespace {self.namespace}"
-        believed = replace(trust, owned=owned).steps_of(
+        trusted = replace(trust, owned=owned).steps_of(
             steps, seen, Action.DELETE, source, next_step=both
         )
         if not is_content_recorded:
             return plan
-        known = {step.place: step for step in believed}
+        known = {step.place: step for step in trusted}
         left = (known.get(each.place) if each in steps else each for each in plan.steps)
         return replace(plan, steps=tuple(step for step in left if step is not None))
 
     def trust(
         self, described: Iterable[Manifest] | None, namespaces: Iterable[str], *, all_of_it: bool
     ) -> Trust:
-        """Return what tells which steps that are read from the cluster are believed.
+        """Return the rule by which steps that are read from the cluster are trusted.
 
         :param described: what the packages of the request describe; None: it names none.
         :param namespaces: those in which the source of the steps has Secrets.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run notes of its progress, for those who follow it from outside.
+"""What a run notes of its progress, for commands that follow it from outside.
 
 It is an annotation of the Lease, written when that is renewed: it costs no further request. It is
 for people alone; what a resume needs is in the journal.
@@ -153,7 +153,7 @@ class Notes:
                 self._waits[number] = (_line(event.message), 0, 0, "")
 
     def text(self) -> str:
-        """Return what is to be noted; '' where nothing has begun, or it would be too long."""
+        """Return the notes; '' where nothing has begun, or they would be too long."""
         with self._noting:
             if {NOT_BEGUN}.issuperset(self._states):
                 return ""

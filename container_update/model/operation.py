@@ -51,7 +51,7 @@ class OperationRecord(ABC):
     started: str
     """When, in UTC (RFC 3339)."""
     goal: str
-    """Identifies what was asked for: two runs of one request have the same."""
+    """Identifies the request: two runs of one request have the same."""
     instance_id: str | None
     phase: Phase = field(default=Phase.UPDATE, kw_only=True)
 
