@@ -350,7 +350,7 @@ class KubernetesCluster:
         return DryRun(stored, responses.warnings(answer))
 
     def _write(self, verb: DryRunVerb, body: Json) -> tuple[str, str, str]:
-        """Return the method and the path of a write, and what it is in words."""
+        """Return the method and the path of a write, and its description."""
         key = ObjectKey.of(body, "default")
         what, stated = f"{verb} {key}", key.api_version
         version, _ = self._resources.names(key.group, key.kind, stated)

@@ -59,7 +59,7 @@ def kept_instances(cluster: ReadOnlyCluster, namespace: str) -> frozenset[tuple[
     )
 
 
-class UnbelievedError(PlanError):
+class UntrustedError(PlanError):
     """The newest revision is not signed with the key of this host; nothing was written."""
 
 
@@ -78,7 +78,7 @@ class History:
 
         :param whole: refuse one that cannot be read; else it is left out, with a warning.
         :raises ClusterError: the account may not list Secrets.
-        :raises UnbelievedError: the newest is not signed with the key of this host.
+        :raises UntrustedError: the newest is not signed with the key of this host.
         :raises PlanError: names the Secret that cannot be read.
         """
         return tuple(self._read(_decode if whole else _decode_if_valid))
@@ -90,24 +90,24 @@ class History:
                 yield revision
 
     def _trusted_secrets(self) -> Iterator[Json]:
-        """Yield the Secrets of this instance that are believed, the newest revision first.
+        """Yield the trusted Secrets of this instance, the newest revision first.
 
-        :raises UnbelievedError: the newest is not: an older one must not stand for it.
+        :raises UntrustedError: the newest is not: an older one must not stand for it.
         """
         for position, body in enumerate(self._own(self.every())):
-            if self._is_believed(body):
+            if self._is_trusted(body):
                 yield body
             elif position == 0:
-                raise UnbelievedError(self._why_unbelieved(body))
+                raise UntrustedError(self._why_untrusted(body))
             else:
-                LOG.warning("%s; it is left out", self._why_unbelieved(body))
+                LOG.warning("%s; it is left out", self._why_untrusted(body))
 
-    def _is_believed(self, body: Json) -> bool:
+    def _is_trusted(self, body: Json) -> bool:
         return not self.cluster.journal_key or keeping.is_signed(body, self.cluster.journal_key)
 
-    def _why_unbelieved(self, body: Json) -> str:
+    def _why_untrusted(self, body: Json) -> str:
         key, name = ObjectKey.of(body), self.cluster.journal_key
-        why = keeping.why_unbelieved("a revision of the history", keeping.signer(body), name)
+        why = keeping.why_untrusted("a revision of the history", keeping.signer(body), name)
         return f"{key}: {why}; or {_without(key)}"
 
     def instance(self) -> InstanceRecord | None:
@@ -176,12 +176,12 @@ class HistoryWriter(History):
             is_ending = isinstance(error, ClusterError) and "NamespaceTerminating" in error.causes
             if getattr(error, "status", None) != 404 and not is_ending:
                 LOG.warning("the history of the VNF instance could not be written: %s", error)
-        except Exception:  # what is there may have been changed, and the operation has succeeded
+        except Exception:  # another client may have changed them, and the operation has succeeded
             LOG.exception("the history of the VNF instance could not be written")
         return None
 
     def clear(self, ended: Revision | None = None) -> None:
-        """Delete all revisions, as far as the account may: the VNF instance is no more.
+        """Delete all revisions that the account may delete: the VNF instance is gone.
 
         :param ended: its uninstallation, of which and of the revisions a summary is kept.
         :raises ClusterError: not all could be deleted, another try may help.
@@ -191,7 +191,7 @@ class HistoryWriter(History):
             bodies = self._own(others)
             if ended is not None:
                 number = self._next_number(others)
-                earlier = filter(None, map(_decode_if_valid, filter(self._is_believed, bodies)))
+                earlier = filter(None, map(_decode_if_valid, filter(self._is_trusted, bodies)))
                 revisions = (replace(ended, number=number), *earlier)
                 uninstalled.keep(revisions, others, self.cluster, self.namespace, self.instance_id)
             for body in bodies:
@@ -249,7 +249,7 @@ class HistoryWriter(History):
         return kept
 
     def _encode(self, revision: Revision) -> tuple[Revision, codec.Encoded]:
-        """Return a revision as it is kept: without what it did where that is too large."""
+        """Return a revision to keep: without its steps where they are too large."""
         revision = codec.reduce_revision(revision)
         with contextlib.suppress(PlanError):
             encoded = codec.encode(revision, self.namespace)
@@ -268,7 +268,7 @@ class HistoryWriter(History):
         self.cluster.delete(ObjectKey.of(body), uid=body["metadata"]["uid"])
 
     def _delete_parts(self, body: Json) -> None:
-        if self._is_believed(body):
+        if self._is_trusted(body):
             secrets.delete_parts(self.cluster, secrets.parts_of(body))
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is live, kept fresh: one list and then one watch for each kind and namespace in use.
+"""Live objects, kept fresh: one list and then one watch for each kind and namespace in use.
 
-Waiting threads are woken by events; nothing polls. A watch that ends or breaks goes on where it
-was; after a 410 (too old) it lists again. One that is silent for long may have a dead connection:
-who waits asks then, by one list. Source: API concepts, "Efficient detection of changes".
+Events wake waiting threads; nothing polls. A watch that ends or breaks continues from the last
+version; after a 410 (too old) it lists again. A silent one may have a dead connection: a waiting
+thread then lists once. Source: API concepts, "Efficient detection of changes".
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SILENT_SECONDS = 30.0
 waits for it. A server sends a bookmark each minute, roughly."""
 
 _MOST_DROPPED = 500
-"""How many objects of others are read before a collection is read in parts."""
+"""How many foreign objects are read before a collection is read in parts."""
 
 _READERS = 8
 """How many objects of kinds that are not listed are read at the same time."""
@@ -50,12 +50,12 @@ _HOPELESS = frozenset({401, 403, 404})
 
 
 class _CrowdedError(Exception):
-    """A collection holds many objects of others: the reading of all of them ends here."""
+    """A collection holds many foreign objects: it is not read to its end."""
 
 
 @dataclass
 class _Awaited:
-    """The changes of a workload and of what it controls, for those who wait for them."""
+    """The changes of a workload and of what it controls, for waiting threads."""
 
     changed: threading.Condition
     number: int = 0
@@ -94,7 +94,7 @@ class Informer:
         self._selected: dict[Collection, Collection] = {}
         """What the server is asked for, of each collection that was read."""
         self._parts: dict[Collection, Sequence[Collection]] = {}
-        """What it is asked for instead where many objects of others are among that; see Scope."""
+        """The parts in which a collection with many foreign objects is read instead; see Scope."""
         self._populated: set[str] = set()
         self._watched: dict[Collection, object] = {}
         """A token for each: a thread whose token is another one by now has nothing more to say."""
@@ -116,7 +116,7 @@ class Informer:
     def include(
         self, keys: Iterable[ObjectKey], manifests: Iterable[tuple[ObjectKey, Json]] = ()
     ) -> None:
-        """Add objects to what is kept, before they are read or created; see Scope."""
+        """Keep these objects too, before they are read or created; see Scope."""
         self._scope.include(keys, manifests)
 
     @property
@@ -165,7 +165,7 @@ class Informer:
     def read(
         self, keys: Iterable[ObjectKey], listed: frozenset[Collection]
     ) -> Mapping[ObjectKey, Json]:
-        """List these collections, and read the objects of others one by one; return all."""
+        """List these collections, and read objects elsewhere one by one; return all."""
         self.list(listed)
         others = [key for key in keys if Collection.of(key) not in listed]
         with context_threads.pool(_READERS) as pool:
@@ -178,7 +178,7 @@ class Informer:
         yield from chain.from_iterable(self._scope.rounds(collections))
 
     def list(self, collections: Iterable[Collection]) -> None:
-        """Read the collections anew, several at a time; what is gone is forgotten."""
+        """Read the collections anew, several at a time; forget objects that are gone."""
         rounds = self._scope.rounds(collections)
         with context_threads.pool(8) as pool:
             for round_ in rounds:
@@ -333,7 +333,7 @@ class Informer:
             self._awaited[key].changed.wait(seconds)
 
     def wake(self) -> None:
-        """Wake everyone who waits."""
+        """Wake all waiting threads."""
         with self.lock:
             self._wake(None)
 
@@ -402,7 +402,7 @@ class Informer:
             self._wake(None)
 
     def _find_gone(self, collection: Collection, listing: Listing) -> Sequence[Json]:
-        """Return what is known of a collection and not in a list, and was not written since."""
+        """Return the known objects of a collection that a list lacks and that no write changed."""
         listed, newest = {ObjectKey.of(b) for b in listing.items}, _number(listing.resource_version)
         gone = [self._objects[key] for key in self._listed.get(collection, set()) - listed]
         return [body for body in gone if _version(body) <= newest]
@@ -425,7 +425,7 @@ class Informer:
         return keys
 
     def _wake(self, concerned: set[ObjectKey] | None) -> None:
-        """Wake who waits for one of these objects or for any; None: everyone."""
+        """Wake the threads that wait for one of these objects or for any; None: all."""
         for key in self._awaited if concerned is None else (None, *concerned):
             if (awaited := self._awaited.get(key)) is not None:
                 awaited.number += 1

@@ -36,7 +36,7 @@ _WATCH_SECONDS = 5.0
 
 @dataclass
 class JournalReader:
-    """The journal of one VNF instance, for whatever looks at it.
+    """The journal of one VNF instance, to be read.
 
     Its head is created first, and is a journal only when all parts are there: until then nothing
     was changed, and it belongs to the lease of its run, so that the garbage collector removes what
@@ -115,7 +115,7 @@ class JournalReader:
     def _refuse_unsigned(self, head: Json) -> None:
         if self.cluster.journal_key and not keeping.is_signed(head, self.cluster.journal_key):
             key = self.cluster.journal_key
-            why = keeping.why_unbelieved("a journal", keeping.signer(head), key)
+            why = keeping.why_untrusted("a journal", keeping.signer(head), key)
             raise errors.ContainerUpdateError(
                 f"{self.key}: {why}; or {self._by_hand}",
                 next_step=errors.NextStep.FIX_AND_RETRY,
@@ -277,10 +277,10 @@ class Journal(JournalReader):
     def claim(self, operation: Operation) -> Operation | None:
         """Make this run, which holds the lease, the one that writes the journal.
 
-        What the run before sent for the journal and has not arrived yet has no effect any more.
+        Late requests of the run before for the journal have no effect any more.
 
         :param operation: as it was read.
-        :returns: it as it is now; None where the run before has removed it meanwhile.
+        :returns: its present state; None where the run before has removed it meanwhile.
         """
         run = {"run": self.run.encode()}
         if not self._update(lambda head: keeping.with_values(head, run), of_any_run=True):
@@ -346,7 +346,7 @@ class Journal(JournalReader):
             secrets.delete_parts(self.cluster, elsewhere)
 
     def clear(self) -> None:
-        """Delete what is there of a journal that was never complete, or of a removed one."""
+        """Delete the rest of a journal that was never complete, or was removed."""
         for attempt in range(1, _ATTEMPTS + 1):
             head = self.cluster.get(self.key)
             if head is None or keeping.is_complete(head):
@@ -365,7 +365,7 @@ class Journal(JournalReader):
 
     @property
     def owner(self) -> Json:
-        """The ownerReference of what is removed with the journal, should it stay behind."""
+        """The ownerReference of Secrets that the garbage collector removes with the journal."""
         return keeping.as_owner(self._written)
 
     # --- one version after another --------------------------------------------------------------

@@ -15,11 +15,11 @@ from typing import Any
 from container_update.model.objects import Json, ObjectKey
 
 INSTANCE_ANNOTATION = "container-update/instance"
-"""On what is kept of an instance: its id, of which the name has only what a name may have."""
+"""On the Secrets of an instance: its id, of which a name cannot have every character."""
 _UID = "uid"
-"""In the data of a journal: that of its Secret, which no Secret has that is created later."""
+"""In the data of a journal: the UID of its Secret, which no later Secret has."""
 KEPT = {"container-update/kept": "true"}
-"""A label of what is kept of an instance: its journal, its history."""
+"""A label of the Secrets of an instance: its journal, its history."""
 
 MAX_PARTS = 100
 """Of one operation: each is a request of its reader."""
@@ -86,7 +86,7 @@ def owners(body: Json) -> list[Json]:
 
 
 def in_force(head: Json) -> Json:
-    """Return the head as it is from the moment on in which it is a journal: this Secret alone."""
+    """Return the head of a journal in force, which only this Secret can be."""
     metadata = {name: v for name, v in head["metadata"].items() if name != "ownerReferences"}
     return with_values({**head, "metadata": metadata}, {_UID: metadata["uid"].encode()})
 
@@ -97,12 +97,12 @@ def is_copy(head: Json) -> bool:
 
 
 def is_same(live: Json, body: Json) -> bool:
-    """Tell whether what is there is what was to be created, and the response was lost."""
+    """Tell whether the live Secret is the one to create, whose response was lost."""
     return (live.get("data"), owners(live)) == (body["data"], owners(body))
 
 
 def as_owner(head: Json) -> Json:
-    """Return the ownerReference of what is to be removed with the head."""
+    """Return the ownerReference of Secrets that are removed with the head."""
     metadata = head["metadata"]
     return {"apiVersion": "v1", "kind": "Secret", "name": metadata["name"], "uid": metadata["uid"]}
 
@@ -144,7 +144,7 @@ def sign(body: Json, key: str) -> Json:
 
 
 def is_signed(body: Json, key: str) -> bool:
-    """Tell whether a holder of the key has written the Secret as it is."""
+    """Tell whether a holder of the key has signed this content of the Secret."""
     signature = str((body.get("data") or {}).get(_NAME, ""))
     expected = base64.b64encode(_signature(body, key).encode()).decode()
     return bool(key) and hmac.compare_digest(signature.encode(), expected.encode())
@@ -160,8 +160,8 @@ WITHOUT_KEY = "--no-journal-key accepts it for objects of the VNF"
 """What helps where a signature is the only thing that is missing."""
 
 
-def why_unbelieved(what: str, found: str, key: str) -> str:
-    """Return why something that the key of this host has not signed is refused, and what helps.
+def why_untrusted(what: str, found: str, key: str) -> str:
+    """Return why a Secret that the key of this host has not signed is refused, and what helps.
 
     :param what: it is.
     :param found: the public name of the key that it says it is signed with.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kubeconfig files: where they are, what they say together, and what is wrong with them.
+"""Kubeconfig files: their paths, their merged content, and its errors.
 
 Source: Kubernetes documentation, "Organizing Cluster Access Using kubeconfig Files": of several
 files the first that names something decides. No message quotes a value: it may be a credential.

@@ -24,7 +24,7 @@ from container_update.model.scripts import ScriptReport
 from container_update.planning.steps import ObjectStep
 
 UPDATES = frozenset({UPDATE, UNDO})
-"""Those that change configuration and images only; of others the whole package is changed back."""
+"""The kinds that change configuration and images only."""
 
 
 class Result(enum.Enum):
@@ -72,7 +72,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Operation(OperationRecord):
-    """One operation: what it does, with what was there before, and how far it is."""
+    """One operation: its steps, with the objects before them, and its progress."""
 
     origin: Origin
     steps: tuple[Step, ...] = field(default=(), repr=False)

@@ -213,8 +213,7 @@ def _place_of(part: str) -> str:
 def decode(head: Json, parts: Mapping[str, bytes]) -> Operation:
     """Return the operation of :func:`encode`; a :class:`Revision` where it has ended.
 
-    :param parts: what is not in the head, as far as it is there: what a revision did is not kept
-        where a part of it is missing.
+    :param parts: the values that are not in the head; without one of them a revision has no steps.
     :raises UpdateInProgressError: another version of this program wrote it.
     :raises ValueError: another client wrote it.
     """

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The form of what is kept of an instance in its Secrets, which another client may have written.
+"""The schema of an instance's Secrets, which another client may have written. Pure.
 
-What is read is checked here before it is believed: what is behind takes it as this program wrote
-it. Pure.
+What is read is checked here, and nowhere again.
 """
 
 from __future__ import annotations

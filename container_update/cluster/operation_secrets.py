@@ -27,7 +27,7 @@ def parts_of(head: Json) -> list[ObjectKey]:
 
 
 def read_parts(cluster: ReadOnlyCluster, head: Json) -> dict[str, bytes]:
-    """Return what is not in a head itself, by its name there, as far as it is whole.
+    """Return the complete values that parts hold for a head, by their names there.
 
     :raises: one of :data:`DAMAGED`: another client wrote it.
     """
@@ -41,7 +41,7 @@ def read_parts(cluster: ReadOnlyCluster, head: Json) -> dict[str, bytes]:
 
 
 def write_parts(cluster: Cluster, head: Json, encoded: Encoded) -> None:
-    """Write what is not in a head itself.
+    """Write the parts that a head names.
 
     :param head: as the API server returned it; owns what is in its own namespace.
     """
@@ -65,13 +65,13 @@ def write_parts(cluster: Cluster, head: Json, encoded: Encoded) -> None:
 
 
 def delete_parts(cluster: Cluster, keys: Iterable[ObjectKey]) -> None:
-    """Delete what is there of the parts; the last one first, so that the rest can be found."""
+    """Delete the parts; the last one first, so that the rest can be found."""
     for key in reversed(list(keys)):
         if (part := cluster.get(key)) is not None:  # the garbage collector may have been faster
             delete(cluster, part)
 
 
 def delete(cluster: Cluster, body: Json) -> None:
-    """Delete a Secret, as far as it is as it was read."""
+    """Delete a Secret unless it has changed since it was read."""
     metadata = body["metadata"]
     cluster.delete(ObjectKey.of(body), uid=metadata["uid"], version=metadata["resourceVersion"])

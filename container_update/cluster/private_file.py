@@ -20,7 +20,7 @@ _LONGEST = 2**20
 
 
 def make_private_folder(path: Path) -> None:
-    """Create a folder for its owner only, or take the rights of others away.
+    """Create a folder for its owner only, or restrict it to its owner.
 
     :raises ContainerUpdateError: everybody may write in it, or that is not possible.
     """
@@ -44,7 +44,7 @@ def refuse_public_folder(path: Path) -> None:
 
 
 def make_private_file(path: Path, *companions: Path) -> None:
-    """Create an empty file for its owner only, or take the rights of others away.
+    """Create an empty file for its owner only, or restrict it to its owner.
 
     :param companions: files beside it that are treated likewise if they exist.
     :raises ContainerUpdateError: that is not possible.

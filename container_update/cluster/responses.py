@@ -39,7 +39,7 @@ _ADVICE = {
     413: "the object is too large for the cluster's database: make it smaller",
 }
 _ENDING = "NamespaceTerminating"
-"""The reason of a cause: the namespace of what was to be created is being deleted."""
+"""The reason of a cause: the namespace of the new object is being deleted."""
 _ENDING_ADVICE = "wait until the namespace is gone, then create it, or choose another one"
 _QUOTA_ADVICE = "make room in the namespace, or have its ResourceQuota raised"
 _UNANSWERED = "failed calling webhook"
@@ -116,7 +116,7 @@ def read(
 
 
 def _chunks(response: Any) -> Iterator[bytes]:
-    """Yield what has come, as it comes."""
+    """Yield the content as it arrives."""
     if hasattr(response, "read1"):
         yield from iter(lambda: response.read1(_CHUNK, decode_content=False), b"")
     else:  # before urllib3 2.1: waits for more, if the server does not send it in chunks

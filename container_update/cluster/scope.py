@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which live objects an operation is about, and what is kept of them. Pure.
+"""Which live objects an operation concerns, and which of them are kept. Pure.
 
-A namespace may hold thousands of pods of others: the server is asked for none of them where a label
-selector can say so, and what it sends all the same is dropped as soon as it is read.
+A namespace may hold thousands of other pods: a label selector leaves them out where it can, and the
+rest is dropped as soon as it is read.
 """
 
 from __future__ import annotations
@@ -80,11 +80,10 @@ def scope_of(steps: Iterable[ObjectStep]) -> Scope:
 class Scope:
     """The objects with these names, and the pods and ReplicaSets that they control.
 
-    It learns the UIDs of controllers as their objects are read. Those that control come first,
-    unless manifests say what will be found; see :meth:`rounds` and :attr:`has_missed`. What may be
-    controlled by one that was not read yet is kept. So is all that gets traffic of a Service among
-    the objects, pods and workloads, and its EndpointSlices; and each Deployment of others that
-    selects pods of a manifest, and would adopt them as soon as they have no owner.
+    It learns the UIDs of controllers as their objects are read: controllers first, unless manifests
+    name them; see :meth:`rounds` and :attr:`has_missed`. Kept are also objects whose controller may
+    not be read yet; pods and workloads that a Service among the objects selects, and its
+    EndpointSlices; and each foreign Deployment that would adopt the pods of a manifest.
 
     :param instance_id: instead of the names: all objects with the label of this VNF instance.
     """
@@ -97,7 +96,7 @@ class Scope:
         self._own: set[str] = set()
         self._foreign: set[str] = set()
         self._passed_over: set[str] = set()
-        """The UIDs of the controllers of what was dropped."""
+        """The UIDs of the controllers of dropped objects."""
         self._fields: dict[str, Json] = {}
         """The fields that a client wrote into objects, by their JSON."""
         self._manifests: dict[ObjectKey, list[Json]] = {}
@@ -150,7 +149,7 @@ class Scope:
         return not self._own.isdisjoint(self._passed_over)
 
     def forget_missed(self) -> None:
-        """Begin anew: what was missed has been read again."""
+        """Begin anew: the missed objects have been read again."""
         self._passed_over.clear()
 
     def select(
@@ -211,7 +210,7 @@ class Scope:
         return named, selectors
 
     def keep(self, body: Json) -> Json | None:
-        """Return what is kept of an object, None where the operation is not about it."""
+        """Return the part of an object to keep; None where the operation does not concern it."""
         key, metadata = ObjectKey.of(body), body["metadata"]
         controller, is_named = ownership.controller(body), self._is_named(key, body)
         is_pod = (key.group, key.kind) == POD
@@ -343,7 +342,7 @@ def _judged_fields(pod: Json) -> Json:
 
 
 def _judged_container(container: Json) -> Json:
-    """Return a container with what is judged, and its references to ConfigMaps and Secrets."""
+    """Return a container with the fields that are judged, and its references to configuration."""
     judged = _only(_CONTAINER, container)
     references = [env for env in container.get("env") or () if env.get("valueFrom")]
     return {**judged, "env": references} if references else judged

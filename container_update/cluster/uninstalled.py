@@ -113,7 +113,7 @@ def _trusted_revisions(body: Json, cluster: ReadOnlyCluster) -> tuple[Revision, 
     key = cluster.journal_key
     if key and not keeping.is_signed(body, key):
         what = "what is kept of an instance that is gone"
-        why = keeping.why_unbelieved(what, keeping.signer(body), key)
+        why = keeping.why_untrusted(what, keeping.signer(body), key)
         LOG.warning("%s: %s; it is left out", ObjectKey.of(body), why)
         return ()
     return _revisions(body)

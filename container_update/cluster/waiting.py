@@ -27,7 +27,7 @@ above the second, a watch that went silent would be noticed too late."""
 
 
 class NotReadyError(Exception):
-    """A workload did not get ready; the message says what was waited for and what was seen."""
+    """A workload did not get ready; the message says what was expected and found."""
 
 
 class AbortedError(Exception):
@@ -46,11 +46,11 @@ class Waiter:
 
     @property
     def look_again(self) -> float:
-        """Seconds after which what is waited for is judged again, though nothing has changed."""
+        """Seconds after which a workload is judged again, though nothing has changed."""
         return max(self.grace_period / 2, _SHORTEST_LOOK)
 
     def abort(self) -> None:
-        """Wake everyone who waits: another step failed."""
+        """Wake all waiting threads: another step failed."""
         with self.informer.lock:
             self.aborted.set()
             self.informer.wake()
@@ -119,7 +119,7 @@ class Waiter:
             self.informer.wait(seconds, key, seen)
 
     def _last_read(self, judge: Callable[[], Readiness], collections: Iterable[Collection]) -> None:
-        """Judge by what is read now, because a watch may lag."""
+        """Read the objects again and judge by them, because a watch may lag."""
         self.informer.list(collections)
         verdict = judge()
         if verdict.state is not RolloutState.DONE:

@@ -61,8 +61,7 @@ TACKERS_KINDS = frozenset({
     "NetworkPolicy", "PersistentVolumeClaim", "Pod", "ReplicaSet", "Role", "RoleBinding", "Secret",
     "Service", "ServiceAccount", "StatefulSet",
 })  # fmt: skip
-"""Kinds that Tacker creates and deletes, as many as CNFs commonly have; of others it leaves objects
-out silently, but for some that are rare."""
+"""Kinds that Tacker creates and deletes; it ignores objects of most other kinds silently."""
 
 
 def check_change(script: Json, output: Json) -> None:

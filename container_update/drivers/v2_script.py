@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Tacker sends to the v2 script, as far as it is read: checked once, before anything is done.
+"""The fields of Tacker's input that the v2 script reads, checked once, before anything is done.
 
 What a request may have of a change of the package is in :mod:`.change_by_modify`, how a VIM is
 reached in :mod:`.vim`.

@@ -66,7 +66,7 @@ class HttpServer:
         if self._runner:
             await self._runner.cleanup()
 
-    async def recorded(self, request: web.Request, respond: Handler) -> web.StreamResponse:
+    async def record_request(self, request: web.Request, respond: Handler) -> web.StreamResponse:
         """Respond, and keep a record of the request."""
         record = RequestRecord(request.method, request.path, request.query_string)
         self.requests.append(record)
@@ -91,11 +91,11 @@ class HttpServer:
     ) -> web.StreamResponse:
         """Respond with *handler*, unless a middleware does something else."""
         for middleware in reversed(self.middlewares):
-            handler = _wrapped(middleware, handler)
+            handler = _wrap(middleware, handler)
         return await handler(request)
 
 
-def _wrapped(middleware: Middleware, handler: Handler) -> Handler:
+def _wrap(middleware: Middleware, handler: Handler) -> Handler:
     async def call(request: web.Request) -> web.StreamResponse:
         return await middleware(request, handler)
 

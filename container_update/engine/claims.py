@@ -105,7 +105,7 @@ def _taken_over(claim: Json, step: ManifestStep) -> str:
 
 
 def keep_when_deleted(writer: ObjectWriter, live: Json, deadline: float) -> Json:
-    """Make the claims of a workload independent of it; return the workload as it is then.
+    """Make the claims of a workload independent of it; return the changed workload.
 
     The controller takes the owner from the claims of the pods that are there, and from no others.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A VNF instance in a cluster as whatever plans or looks sees it: nothing here can write.
+"""A VNF instance in a cluster, to be read: nothing here can write.
 
 A plan is made here, a status is read here, and :mod:`container_update.engine.cluster_instance` adds
 what an operation needs to carry a plan out.
@@ -21,6 +21,7 @@ from container_update.engine.checks.server_check import check_with_server
 from container_update.engine.claims import with_claims_noted
 from container_update.engine.goal import Goal, Observed
 from container_update.engine.lost_traffic import with_lost_traffic_noted
+from container_update.engine.notes import Noted
 from container_update.engine.trust import Trust
 from container_update.model import errors, operation
 from container_update.model.objects import Json, Manifest, ObjectKey
@@ -75,30 +76,33 @@ class ClusterView:
         return with_change_causes(replace(plan, kind=kind)) if kind else plan
 
     def status(self) -> operation.Status:
-        """Return what is under way."""
+        """Return the operation under way."""
         journal = self.journal
-        record, (holder, frozen) = journal.read(), self._lease()
+        record, lease = journal.read(), self._lease()
         leftovers = journal.leftovers() if record is None else ()
-        if holder is None:
-            return operation.Status(record, leftovers=leftovers, frozen=frozen)
-        expired = not holder.seems_alive(utc_now())
-        since = f"since {holder.since}"
-        return operation.Status(record, holder.identity, since, expired, leftovers, frozen)
+        current = operation.Status(record, leftovers=leftovers)
+        if lease is None:
+            return current
+        current = replace(current, frozen=frozen_by(lease, utc_now()))
+        if (holder := _holder_of(lease)) is not None:
+            expired = not holder.seems_alive(utc_now())
+            held = f"since {holder.since}"
+            current = replace(current, holder=holder.identity, held=held, expired=expired)
+        noted = Noted.of(lease, record) if record is not None else None
+        if noted is None:
+            return current
+        return replace(current, states=noted.states_of_steps(runs=current.is_running))
 
     def holder(self) -> Holder | None:
         """Return who holds the lease, also where it has expired."""
-        return self._lease()[0]
+        lease = self._lease()
+        return _holder_of(lease) if lease is not None else None
 
-    def _lease(self) -> tuple[Holder | None, operation.Freeze | None]:
-        """Return who holds the lease, and the freeze of the instance."""
-        lease = self.cluster.get(lease_key(self.namespace, self.instance_id))
-        if lease is None:
-            return None, None
-        holder, frozen = Holder.of(lease), frozen_by(lease, utc_now())
-        return (holder if holder.identity or not frozen else None), frozen
+    def _lease(self) -> Json | None:
+        return self.cluster.get(lease_key(self.namespace, self.instance_id))
 
     def _without_foreign(self, plan: Plan, goal: Goal) -> Plan:
-        """Return a plan made from an unsigned history, as far as that is believed.
+        """Return a plan without the steps of an unsigned history that are not trusted.
 
         :raises PlanError: it is about an object that is not known to be the VNF's.
         """
@@ -111,19 +115,19 @@ class ClusterView:
         steps, both = object_steps(plan), errors.NextStep.NAME_BOTH_PACKAGES
         seen = {step.key: step.before for step in steps}
         source = f"the history of the VNF instance in namespace {self.namespace}"
-        believed = replace(trust, owned=owned).steps_of(
+        trusted = replace(trust, owned=owned).steps_of(
             steps, seen, Action.DELETE, source, next_step=both
         )
         if not is_content_recorded:
             return plan
-        known = {step.place: step for step in believed}
+        known = {step.place: step for step in trusted}
         left = (known.get(each.place) if each in steps else each for each in plan.steps)
         return replace(plan, steps=tuple(step for step in left if step is not None))
 
     def trust(
         self, described: Iterable[Manifest] | None, namespaces: Iterable[str], *, all_of_it: bool
     ) -> Trust:
-        """Return what tells which steps that are read from the cluster are believed.
+        """Return the rule by which steps that are read from the cluster are trusted.
 
         :param described: what the packages of the request describe; None: it names none.
         :param namespaces: those in which the source of the steps has Secrets.
@@ -145,6 +149,12 @@ class ClusterView:
             packages=record.origin.packages,
             kind=record.origin.kind,
         )
+
+
+def _holder_of(lease: Json) -> Holder | None:
+    """Return who holds a lease; None where it only keeps a freeze."""
+    holder = Holder.of(lease)
+    return holder if holder.identity or not frozen_by(lease, utc_now()) else None
 
 
 @contextmanager

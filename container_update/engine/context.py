@@ -22,7 +22,7 @@ S = TypeVar("S", bound=ObjectStep)
 
 @dataclass(frozen=True)
 class ExecutionContext:
-    """A run's access to the cluster, and what it knows of the time before the plan."""
+    """A run's access to the cluster, and the state before the plan."""
 
     writer: ObjectWriter
     rollout: RolloutWaiter
@@ -80,7 +80,7 @@ class StepExecutor(ABC, Generic[S]):
         )
 
     def expect(self, step: S, written: Json) -> None:
-        """Store what was written, and have each wait for it end where another client changes it."""
+        """Note a written object, and have each wait for it end where another client changes it."""
         self.informer.observe(written)
         self.rollout.expect(step.key, lambda live: step.loss(written, live))
 

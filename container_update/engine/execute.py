@@ -373,7 +373,7 @@ class Execution:
         ]
 
     def give_up(self, cause: str = "") -> NoReturn:
-        """Undo what was begun, or leave it as it is where so asked; raises as :meth:`run` does.
+        """Undo the steps that began, or leave them if so asked; raise as :meth:`run` does.
 
         :param cause: why; '': the run was cancelled.
         """

@@ -114,7 +114,7 @@ def _write(
     instance_id: str | None,
     change: Callable[[Json | None], None],
 ) -> None:
-    """Change the Lease as it is; again where another client has written it meanwhile."""
+    """Change the Lease; again where another client has written it meanwhile."""
     for attempt in range(1, _ATTEMPTS + 1):
         try:
             change(cluster.get(lease_key(namespace, instance_id)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every operation on a cluster is: a goal that is planned from what is live.
+"""What every operation on a cluster is: a goal that is planned from the live objects.
 
 A goal says which objects it concerns, where it leads, and how to get there. How a plan is carried
 out, undone and recorded is the same for all of them: :mod:`container_update.engine.run`.

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 
-from container_update.cluster.history import History, UnbelievedError, kept_instances
+from container_update.cluster.history import History, UntrustedError, kept_instances
 from container_update.cluster.informer import Informer
 from container_update.cluster.instance_record import InstanceRecord
 from container_update.cluster.retry import RetryingReader
@@ -134,11 +134,11 @@ def recorded_package(
 def manifests_in_record(
     cluster: RetryingReader, namespace: str, instance_id: str | None
 ) -> Mapping[ObjectKey, Manifest] | None:
-    """Return the manifests that an instance runs from; None where there is no record that has them,
-    or it is not believed, or the account may not read it."""
+    """Return the manifests that an instance runs from; None where no record has them, or it is not
+    trusted, or the account may not read it."""
     try:
         record = if_allowed(History(cluster, namespace, instance_id).instance, None)
-    except UnbelievedError as error:
+    except UntrustedError as error:
         LOG.warning("%s", error)
         return None
     if record is None or not record.is_whole:

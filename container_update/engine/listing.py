@@ -30,7 +30,7 @@ ValueT = TypeVar("ValueT")
 
 @dataclass(frozen=True)
 class InstanceState:
-    """One VNF instance: what it runs from, how its workloads are, what is under way."""
+    """One VNF instance: its package, its workloads, its operation under way."""
 
     namespace: str
     instance_id: str | None
@@ -40,7 +40,7 @@ class InstanceState:
     package: str
     """The package that it runs from; '': not known."""
     current: Status | None
-    """None: its history or its journal is not believed."""
+    """None: its history or its journal is not trusted."""
 
     @property
     def ready(self) -> int:
@@ -64,7 +64,7 @@ class InstanceState:
 
     @property
     def state(self) -> str:
-        """In a word or two: what is under way, or else how its workloads are."""
+        """In a word or two: the operation under way, else the state of the workloads."""
         current = self.current
         if self._is_uninstalled:
             return "uninstalled"
@@ -199,17 +199,17 @@ def _state(
 
 @contextmanager
 def _warned_once() -> Iterator[list[ContainerUpdateError]]:
-    """Yield a list for the errors of what is not believed; say the first one in full, and how many
-    others there are."""
+    """Yield a list for the errors of untrusted records; log the first one, and the number of the
+    others."""
     refused: list[ContainerUpdateError] = []
     yield refused
     if refused:
-        more = f"; {len(refused) - 1} more instances are not believed" if refused[1:] else ""
+        more = f"; {len(refused) - 1} more instances have untrusted records" if refused[1:] else ""
         LOG.warning("%s%s", refused[0], more)
 
 
 def _if_trusted(read: Callable[[], ValueT], refused: list[ContainerUpdateError]) -> ValueT | None:
-    """Return what is read; None where it is not believed: the list goes on."""
+    """Return a record; None where it is not trusted: the list goes on."""
     try:
         return read()
     except ClusterError:

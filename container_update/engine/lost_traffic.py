@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notes which Services of others would select no pod any more after a plan. The VNF's own follow
+"""Notes which foreign Services would select no pod any more after a plan. The VNF's own follow
 their pods, or the plan is refused."""
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class _Pods:
 
 
 def with_lost_traffic_noted(plan: Plan, cluster: ReadOnlyCluster) -> Plan:
-    """Return a plan with a note on each Service of others that selects only pods whose labels it
-    changes. Where it changes none, no Service is read."""
+    """Return a plan with a note on each foreign Service that selects only pods whose labels it
+    changes. If it changes none, no Service is read."""
     steps = [s for s in plan.steps if isinstance(s, ManifestStep) and is_workload(s.key)]
     notes: list[Note] = []
     for namespace in sorted({step.key.namespace for step in steps}):

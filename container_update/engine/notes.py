@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run notes of its progress, for those who follow it from outside.
+"""What a run notes of its progress, for commands that follow it from outside.
 
 It is an annotation of the Lease, written when that is renewed: it costs no further request. It is
 for people alone; what a resume needs is in the journal.
@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from container_update.cluster.lease import NOTES_ANNOTATION
 from container_update.cluster.operation import Operation
 from container_update.model.objects import Json
+from container_update.model.operation import StepProgress
 from container_update.model.outcome import (
     Event,
     Progress,
@@ -84,6 +85,20 @@ class Noted:
         waits = {int(number): tuple(wait) for number, wait in values["waits"].items()}
         return cls(values["states"], values["seconds"], waits, values["undo"])
 
+    def states_of_steps(self, *, runs: bool) -> tuple[StepProgress, ...]:
+        """Return how far each step is, for people.
+
+        :param runs: a process carries the operation out.
+        """
+        begun = "running" if self.undo is None else "being undone"
+        begun = begun if runs else "interrupted"
+        words = {NOT_BEGUN: "not started", BEGUN: begun}
+        words |= {letter: state.value for letter, state in _STATES.items()}
+        return tuple(
+            StepProgress(words[letter], self.waits[number][0] if number in self.waits else "")
+            for number, letter in enumerate(self.states)
+        )
+
     def result(self, number: int, step: Step) -> StepResult | None:
         """Return the result of a step; None where it has none yet."""
         state = _STATES.get(self.states[number])
@@ -138,7 +153,7 @@ class Notes:
                 self._waits[number] = (_line(event.message), 0, 0, "")
 
     def text(self) -> str:
-        """Return what is to be noted; '' where nothing has begun, or it would be too long."""
+        """Return the notes; '' where nothing has begun, or they would be too long."""
         with self._noting:
             if {NOT_BEGUN}.issuperset(self._states):
                 return ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the packages of an operation and what is live of them; check a request to change."""
+"""Read the packages of an operation and their live objects; check a request to change."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Recovery(ABC, Generic[RecordT]):
             return None
         asked = self.goal() if self.goal else None
         with self.hold(record):
-            record = self.read()  # as it is now that no other process changes it
+            record = self.read()  # again: from now on no other process changes it
             if record is None:
                 return None
             other_goal = asked is not None and asked != record.goal
@@ -96,7 +96,7 @@ class Recovery(ABC, Generic[RecordT]):
 
         :param goes_back: the operation is undone.
         :returns: what may be carried out, or undone, of the record; None: it has been removed.
-        :raises PlanError: the record is not to be believed; nothing was written.
+        :raises PlanError: the record is not trusted; nothing was written.
         """
 
     @abstractmethod

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an interrupted operation left behind: resume it, roll it back, or show its status.
+"""Resume an interrupted operation, roll it back, or show its status.
 
 The journal in the cluster says whether it was an update or a change of the package.
 """
@@ -85,9 +85,9 @@ class Verb:
 def resume(_: ClusterInstance) -> tuple[bool, str]:
     """Finish the operation that was interrupted.
 
-    Where journals are not signed, it is believed about the instance's own namespace and what bears
-    its label alone; *packages* say what else is the instance's. A change of the package with
-    coordination scripts needs both: nothing that a journal names is executed.
+    An unsigned journal is trusted about the instance's own namespace and objects with its label
+    alone; *packages* describe its other objects. A change of the package with coordination scripts
+    needs both: nothing that a journal names is executed.
 
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     outcome = resume(cluster, namespace="cnf", instance_id="vnf-1")
@@ -223,7 +223,7 @@ def status(
     namespace: str = "default",
     instance_id: str | None = None,
 ) -> Status:
-    """Return what is under way for an instance: its journal, and who holds its lease.
+    """Return the operation under way of an instance: its journal, and the holder of its lease.
 
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     print(status(cluster, namespace="cnf", instance_id="vnf-1"))

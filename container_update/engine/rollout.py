@@ -37,7 +37,7 @@ class RolloutWaiter:
     _reached: dict[ObjectKey, Callable[[], Readiness]] = field(default_factory=dict)
     """The last condition that was waited for, by object."""
     _losses: dict[ObjectKey, Callable[[Json], str]] = field(default_factory=dict)
-    """What another client took away of what was written, by object."""
+    """By object, the written fields that another client has changed."""
     _complete: dict[ObjectKey, Json] = field(default_factory=dict)
     """The objects of which nothing was taken away, as they were at the last look."""
 

@@ -30,7 +30,7 @@ from container_update.model.plan import Plan
 
 
 class AnyGoal(Protocol):
-    """Where an operation leads, wherever the VNF runs."""
+    """The aim of an operation, in a cluster or in stacks."""
 
     def carry_out(self, run: Any, /) -> tuple[StepResult, ...]:
         """Carry out the plan of a run that has begun."""
@@ -65,7 +65,7 @@ class AnyInstance(Protocol[GoalT_contra, SeenT, PlanT]):
         """Tell whether an interrupted run that is finished is all that was asked for."""
 
     def observe(self, goal: GoalT_contra, /) -> AbstractContextManager[SeenT]:
-        """Observe what is live while the block plans and carries the plan out."""
+        """Observe the live objects while the block plans and carries the plan out."""
 
     def make_plan(self, goal: GoalT_contra, seen: SeenT, /) -> PlanT:
         """Return the plan; write nothing."""
@@ -81,7 +81,7 @@ class AnyInstance(Protocol[GoalT_contra, SeenT, PlanT]):
 
 
 def operate(goal: GoalT_contra, instance: AnyInstance[GoalT_contra, SeenT, PlanT]) -> Outcome:
-    """Bring a VNF instance to where a goal leads, wherever it runs; see :func:`run`."""
+    """Carry out a goal in a cluster or in stacks; see :func:`run`."""
     began, sent_before = time.monotonic(), instance.requests
 
     def with_cost(outcome: Outcome) -> Outcome:

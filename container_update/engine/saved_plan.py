@@ -97,7 +97,7 @@ class NotSavedError(ContainerUpdateError):
 
 
 class StalePlanError(PlanError):
-    """What a saved plan was made from is not what is there: nothing was written."""
+    """The cluster or a package has changed since the plan was saved: nothing was written."""
 
 
 def refuse_unfit(request: Saveable) -> None:

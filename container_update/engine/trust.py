@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which steps that lie in the cluster are carried out or undone, with what is live.
+"""Which steps of a journal or a history are carried out or undone.
 
-The rule is :mod:`container_update.planning.foreign_steps`; here the objects are read that it asks
-about.
+The rule is :mod:`container_update.planning.foreign_steps`; this module reads the objects for it.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Trust:
     ) -> tuple[ObjectStep, ...]:
         """Return the steps that may be carried out or undone; see :class:`Owned`.
 
-        :param seen: the live objects of steps, as far as they are known; None: there is none.
+        :param seen: the live objects that were read already; None: there is none.
         :param source: the name of what the steps are read from, for the message.
         :param next_step: of the error.
         :raises PlanError: a step is about an object that is not known to be the VNF's.
@@ -49,7 +48,7 @@ class Trust:
             listed = collections(keys).intersection(map(Collection.of, keys))
             read = informer.read(keys, listed)
         live = {**read, **{key: body for key, body in seen.items() if body is not None}}
-        believed, foreign = self.owned.trusted_steps(steps, live, deletes)
+        trusted, foreign = self.owned.trusted_steps(steps, live, deletes)
         if foreign:
             more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
             raise errors.PlanError(
@@ -59,4 +58,4 @@ class Trust:
                 "create Secrets there may have written the step. Nothing was written",
                 next_step=next_step,
             )
-        return believed
+        return trusted

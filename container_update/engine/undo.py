@@ -137,7 +137,7 @@ class Undo:
         return (now + deadline) / 2 if waits and now < deadline else deadline
 
     def _has_finalizers(self, step: ObjectStep) -> bool:
-        """Tell whether a controller has to let go what was created before it is gone."""
+        """Tell whether a created object has a finalizer, which its controller has to remove."""
         live = self._read(step.key) if order.rank(step.key) == order.REST else None
         return live is not None and order.has_finalizers(live)
 

@@ -72,8 +72,8 @@ def install(  # noqa: PLR0913
 ) -> Outcome:
     """Create everything that a package describes, in the order of its kinds, and wait for it.
 
-    What the instance has already stays as it is; if something does not get Ready, what this run
-    created is deleted again, and nothing else.
+    Existing objects of the instance are not changed. If an object does not get Ready, the objects
+    that this run created are deleted again.
 
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     install("packages/v1", cluster, namespace="cnf", instance_id="vnf-1")
@@ -103,7 +103,7 @@ def terminate(  # noqa: PLR0913
     leave_failed: bool = False,
     **fields: Any,
 ) -> Outcome:
-    """Delete what is a VNF instance's, last created first, and wait until it is gone.
+    """Delete the objects of a VNF instance, last created first, and wait until they are gone.
 
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     uninstall(TerminateRequest(namespace="cnf", instance_id="vnf-1"), cluster)

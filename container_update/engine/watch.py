@@ -35,7 +35,7 @@ from container_update.model.plan import UNINSTALL
 _PACE = 1.0
 """Seconds between two looks."""
 _WITHOUT_HISTORY = ("", UNINSTALL)
-"""Kinds of operations that no history keeps: what was seen of them last counts."""
+"""Kinds of operations that no history keeps: their last notes count."""
 _NOT_KNOWN = "its result is unknown: the history does not have it"
 
 
@@ -89,7 +89,7 @@ class Watch:
         return self._end()
 
     def _is_under_way(self) -> bool:
-        """Report what was noted since the last look; return whether the operation goes on.
+        """Report the notes since the last look; return whether the operation goes on.
 
         :raises UpdateInterruptedError: no process holds its lease.
         """
@@ -114,7 +114,7 @@ class Watch:
         raise UpdateInterruptedError(outcome, text, next_step=step)
 
     def _take(self, noted: Noted) -> None:
-        """Report what is noted and was not before."""
+        """Report the new notes."""
         if noted.undo is not None and self._noted.undo is None:
             self._turn_back(noted)
         before, self._noted = self._noted, noted
@@ -161,7 +161,7 @@ class Watch:
         history = History(view.cluster, view.namespace, view.instance_id)
         try:
             revisions = if_allowed(history.read, ())
-        except PlanError:  # it is not signed: how the operation ended is not believed
+        except PlanError:  # it is not signed: its end is not trusted
             return None
         return next((each for each in revisions if each.operation == self.record.operation), None)
 

@@ -17,7 +17,7 @@ from container_update.workloads.pod_status import is_deleting
 from container_update.workloads.pod_template import images, with_images
 
 _ATTEMPTS = 5
-"""How often a write is tried that conflicts with the writes of others."""
+"""How often a write is tried that conflicts with the writes of other clients."""
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0
 """Seconds between two looks at an object that is being deleted."""
@@ -224,7 +224,7 @@ class ObjectWriter:
         return self._replace(step, live, back=False)
 
     def restore(self, step: ObjectStep, live: Json) -> Json:
-        """Replace the live object by what it was before the step; as :meth:`apply`."""
+        """Restore the object before the step; as :meth:`apply`."""
         return self._replace(step, live, back=True)
 
     def _replace(self, step: ObjectStep, live: Json | None, *, back: bool) -> Json:

@@ -17,7 +17,7 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 Keep = Callable[[Json], Json | None]
-"""Returns what is kept of an object while a list is read; None: nothing of it."""
+"""Returns the part of an object to keep while a list is read; None: none of it."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Right:
 
 
 class ReadOnlyCluster(Protocol):
-    """An API server as whatever plans or looks sees it: there is no way to write.
+    """An API server, to be read: there is no way to write.
 
     Every method may raise ClusterError; nothing is retried behind its back.
 

@@ -178,7 +178,7 @@ class Manifest:
 
 @dataclass(frozen=True, order=True)
 class Collection:
-    """All objects of a kind in a namespace: what is listed and watched."""
+    """All objects of a kind in a namespace: the unit of lists and watches."""
 
     group: str
     kind: str

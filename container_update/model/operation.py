@@ -32,6 +32,16 @@ class Phase(enum.Enum):
 
 
 @dataclass(frozen=True)
+class StepProgress:
+    """How far a step is, as its run noted it."""
+
+    state: str = ""
+    """'running', 'done', ...; '': not known."""
+    message: str = ""
+    """What it waits for, or why it failed."""
+
+
+@dataclass(frozen=True)
 class OperationRecord(ABC):
     """One operation that is under way. It holds no passwords of the request."""
 
@@ -41,7 +51,7 @@ class OperationRecord(ABC):
     started: str
     """When, in UTC (RFC 3339)."""
     goal: str
-    """Identifies what was asked for: two runs of one request have the same."""
+    """Identifies the request: two runs of one request have the same."""
     instance_id: str | None
     phase: Phase = field(default=Phase.UPDATE, kw_only=True)
 
@@ -67,15 +77,22 @@ class OperationRecord(ABC):
         going = "in progress" if runs else "not finished"
         return "being undone" if self.phase is Phase.UNDO else going
 
-    def overview(self) -> Iterator[str]:
-        """Yield lines about its plan, for people: objects and actions, never content."""
-        yield from (f"  {step.key}: {step.action.value}" for step in self.planned)
+    def overview(self, states: Sequence[StepProgress] = ()) -> Iterator[str]:
+        """Yield lines about its plan, for people: objects and actions, never content.
 
-    def summary(self, *, runs: bool = False) -> str:
-        """Return the record for people: objects and actions, never content."""
+        :param states: of each step; empty: not known.
+        """
+        for number, step in enumerate(self.planned):
+            state = states[number] if states else StepProgress()
+            parts = (state.state, str(step.key), step.action.value, state.message)
+            yield f"  {': '.join(filter(None, parts))}"
+
+    def summary(self, states: Sequence[StepProgress] = (), *, runs: bool = False) -> str:
+        """Return the record for people; see :meth:`progress` and :meth:`overview`."""
         progress = self.progress(runs=runs)
-        head = f"operation {self.operation} of {self.host}, started {self.started}, {progress}"
-        return "\n".join([f"{head}:", *self.overview()])
+        started = f"{moment(self.started)} UTC"
+        head = f"Operation {self.operation} of {self.host}, started {started}, {progress}"
+        return "\n".join([f"{head}:", *self.overview(states)])
 
 
 def name_of(instance_id: str | None) -> str:
@@ -130,9 +147,21 @@ class Status:
     expired: bool = False
     """The holder has been silent for too long: another may take over."""
     leftovers: Sequence[ObjectKey] = ()
-    """What a run left that ended before it changed anything: a resume or a rollback removes it."""
+    """What a run that changed nothing has left: a resume or a rollback removes it."""
     frozen: Freeze | None = None
     """No operation may begin."""
+    states: Sequence[StepProgress] = ()
+    """Of each step; empty: not known."""
+
+    @property
+    def next_step(self) -> NextStep | None:
+        """How to end an operation that does not end by itself; None where there is none."""
+        if self.is_held:
+            return NextStep.PROMOTE_OR_ABORT
+        if self.is_running or not (self.record or self.leftovers):
+            return None
+        is_over = self.record is not None and self.record.phase is Phase.END
+        return NextStep.RESUME if is_over else NextStep.RESUME_OR_ROLLBACK
 
     @property
     def is_running(self) -> bool:
@@ -146,7 +175,8 @@ class Status:
 
     def __str__(self) -> str:
         none = "No operation is under way."
-        lines = [self.record.summary(runs=self.is_running) if self.record else none]
+        runs = self.is_running
+        lines = [self.record.summary(self.states, runs=runs) if self.record else none]
         if self.holder is not None:
             expired = " (expired)" if self.expired else ""
             lines.append(f"Held by {self.holder} {self.held}{expired}.")
@@ -164,12 +194,17 @@ class Status:
             "phase": self.record.phase.value if self.record else None,
             "held": self.is_held,
             "started": self.record.started if self.record else None,
-            "steps": [step.key.as_dict() for step in self.record.planned] if self.record else [],
+            "steps": list(self._steps()),
             "holder": self.holder,
             "expired": self.expired,
             "leftovers": [key.as_dict() for key in self.leftovers],
             "frozen": self.frozen and asdict(self.frozen),
+            "nextStep": self.next_step and self.next_step.value,
         }
+
+    def _steps(self) -> Iterator[Json]:
+        for number, step in enumerate(self.record.planned if self.record else ()):
+            yield {**step.key.as_dict(), **(asdict(self.states[number]) if self.states else {})}
 
 
 # --- as plain values ----------------------------------------------------------------------------

@@ -7,6 +7,7 @@ start without it.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -43,6 +44,18 @@ LONGEST_LEASE = 3600.0
 waiting for longer, and one that says so is refused."""
 
 _MIB = 1024 * 1024
+
+
+def size_text(size: int) -> str:
+    """Return a size in a unit that fits, rounded up.
+
+    >>> size_text(8 * _MIB), size_text(8 * _MIB + 1), size_text(1000)
+    ('8MiB', '8.1MiB', '1000 bytes')
+    """
+    for unit, name in ((1024 * _MIB, "GiB"), (_MIB, "MiB")):
+        if size >= unit:
+            return f"{math.ceil(size * 10 / unit) / 10:g}{name}"
+    return f"{size} bytes" if not size or size % 1024 else f"{size // 1024}KiB"
 
 
 def option(  # noqa: PLR0913

@@ -32,7 +32,7 @@ class Reverted(enum.Enum):
     RESTORED = "restored"
     UNCHANGED = "already as before"
     OF_OTHERS = "changed or deleted by another client since: left alone"
-    """Nothing of the step is left in the object, and what is there is not ours to judge."""
+    """Nothing of the step is left in the object."""
     KEPT = f"stays: its annotation {KEEP_ANNOTATION} says so"
     """What was created is still there."""
     NOT_EMPTY = "stays: it is not empty"
@@ -86,7 +86,7 @@ class StepResult:
     left: tuple[ObjectKey, ...] = ()
     """What its undo has left: the volume claims of a StatefulSet."""
     script: ScriptReport | None = None
-    """Of a step that runs a script: what it reported."""
+    """The report of the script that the step ran."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class Outcome:
     revision: int | None = None
     """Its number in the history of the instance; None where it is not kept."""
     has_way_back: bool = False
-    """The history has what was there before it too."""
+    """The history has the objects before it too."""
 
     def of_state(self, state: StepState) -> tuple[StepResult, ...]:
         """Return the results with this state."""

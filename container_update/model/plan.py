@@ -33,7 +33,7 @@ VOLUME = "volume "
 
 
 def image_place(name: str, *, init: bool = False) -> str:
-    """Return what has an image in words: 'container web', 'volume models'."""
+    """Return the holder of an image in words: 'container web', 'volume models'."""
     role = "" if name.startswith(VOLUME) else "init container " if init else "container "
     return f"{role}{name}"
 
@@ -55,7 +55,10 @@ class ImageChange:
         return image_place(self.container, init=self.init)
 
     def __str__(self) -> str:
-        return f"{self.place}: image {self.old} -> {self.new}"
+        """Return the change for people: without the repository's path where that stays the same."""
+        (path, _, old), (new_path, _, new) = (each.rpartition("/") for each in (self.old, self.new))
+        shown = f"{old} -> {new}" if path == new_path else f"{self.old} -> {self.new}"
+        return f"{self.place}: image {shown}"
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ class FieldChange:
     """A field that the new package describes in another way than the old one."""
 
     path: str
-    """With the names of what is in a list: 'spec.template.spec.containers[web].env[A].value'."""
+    """With the names of list entries: 'spec.template.spec.containers[web].env[A].value'."""
     old: str | None
     """Its value in the old package as compact JSON, shortened; None if it is absent there."""
     new: str | None
@@ -209,7 +212,7 @@ Place = tuple[ObjectKey, Action, int]
 
 @dataclass(frozen=True)
 class Step(ABC):
-    """One thing that a plan does, with what is needed to explain it.
+    """One thing that a plan does, with its explanation.
 
     >>> for step in plan_update(request, cluster).steps:  # doctest: +SKIP
     ...     print(step.key, step.action.value, *step.reasons, sep="; ")
@@ -231,7 +234,7 @@ class Step(ABC):
 
     @property
     def can_be_repeated(self) -> bool:
-        """Carrying it out twice ends in the same, whatever was done in between."""
+        """It may be carried out twice: the end is the same."""
         return True
 
     @property
@@ -251,7 +254,7 @@ class Step(ABC):
 
     @property
     def is_removal(self) -> bool:
-        """It deletes what is old."""
+        """It deletes old objects."""
         return self.action is Action.DELETE
 
     @property

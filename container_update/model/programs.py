@@ -67,7 +67,7 @@ _MOST_PRINTED = 2**28
 """Bytes of each stream, where a caller says no other number."""
 _NO_CLUSTER = {"KUBECONFIG": os.devnull}
 _MEMORY = 2**30
-"""For what renders a template of others, or reads a pickle: it can ask for any length."""
+"""Of a program that renders a chart or reads a pickle: its input can ask for any length."""
 _NOWHERE = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:1")
 """The proxy of a program that is to reach no host."""
 _RENDERS: Mapping[str, str] = {**_NO_CLUSTER, **_NOWHERE}

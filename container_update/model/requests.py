@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The request for an update, and what it is read from: requests of users, records of a VNFM."""
+"""The requests for operations, of users and from records of a VNFM."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class UpdateRequest:
     namespace: str = "default"
     """The namespace of manifests that name none."""
     one_namespace: bool = False
-    """All objects are in *namespace*, whatever their manifests say: as Tacker creates them."""
+    """All objects are in *namespace*, as Tacker creates them; that of a manifest is ignored."""
     instance_id: str | None = None
     """The VNF instance; objects that bear another one's label are refused."""
 
@@ -83,7 +83,7 @@ class InstallRequest:
     namespace: str = "default"
     """The namespace of manifests that name none."""
     one_namespace: bool = False
-    """All objects go to *namespace*, whatever their manifests say."""
+    """All objects go to *namespace*; that of a manifest is ignored."""
     instance_id: str | None = None
     """The VNF instance; becomes the label that Tacker puts on what it creates. None: the product's
     name, where no instance has it yet."""
@@ -93,7 +93,7 @@ class InstallRequest:
 
 @dataclass(frozen=True)
 class TerminateRequest:
-    """A request to delete what is a VNF instance's.
+    """A request to delete the objects of a VNF instance.
 
     What holds data and what is in no namespace stays, unless it is included.
 

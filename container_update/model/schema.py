@@ -93,7 +93,7 @@ class Schema:
             yield Violation(path, self.description, describe(value))
 
     def is_meant_by(self, value: Any) -> bool:
-        """Return whether a value is of this type, whatever is in it."""
+        """Return whether a value is of this type; its content is not looked at."""
         return type(value) is self.type
 
     def _inside(self, value: Any, path: FieldPath) -> Iterator[Violation]:
@@ -288,7 +288,7 @@ class Plain(Schema):
     description: str = field(default=f"plain values, {DEPTH} in each other at most", init=False)
 
     def violations(self, value: Any, path: FieldPath = ()) -> Iterator[Violation]:
-        """Yield a violation for what is no plain value, and one for a value that is too deep."""
+        """Yield a violation for each value that is not plain or is too deep."""
         # by identity: what many aliases of YAML stand for is looked at once a level
         level: dict[int, tuple[FieldPath, Any]] = {id(value): (path, value)}
         for _ in range(DEPTH):

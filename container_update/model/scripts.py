@@ -71,7 +71,7 @@ class ScriptReport:
     """The exit status; None where the script was killed."""
     seconds: float
     output: str
-    """The last part of what it printed."""
+    """The last part of its output."""
 
     def __str__(self) -> str:
         how = "was ended" if self.status is None else f"status {self.status}"

@@ -223,8 +223,7 @@ class Heat:
         self._try("PATCH", path, body, guard)
 
     def cancel(self, stack: str, *, guard: Guard = _allow) -> None:
-        """Cancel the update that is in progress, if there is one; the stack stays as far as it
-        got."""
+        """Cancel the update that is in progress, if there is one; Heat undoes nothing."""
         ended = {400, 404, 409}
         path = _path(stack) + "/actions"
         self._send_unless(ended, "POST", path, {"cancel_without_rollback": None}, guard)

@@ -104,7 +104,7 @@ class StackJournal:
         if self._key and not hmac.compare_digest(
             signature.encode(), self._signature(text).encode()
         ):
-            why = keeping.why_unbelieved("a journal", signer, self._key)
+            why = keeping.why_untrusted("a journal", signer, self._key)
             raise UnsignedError(
                 f"stack {self._name}: {why}; or correct the VNF by hand and delete this stack"
             )

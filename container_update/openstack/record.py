@@ -6,12 +6,18 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from container_update.model.objects import Json
-from container_update.model.operation import OperationRecord, Phase, from_values, to_values
+from container_update.model.operation import (
+    OperationRecord,
+    Phase,
+    StepProgress,
+    from_values,
+    to_values,
+)
 from container_update.model.packing import pack, unpack
 from container_update.model.plan import Action
 from container_update.model.scripts import ScriptStep
@@ -68,7 +74,7 @@ class StackRecord(OperationRecord):
             super().progress(runs=runs) if self.phase is Phase.UNDO else f"{self.done} steps done"
         )
 
-    def overview(self) -> Iterator[str]:
+    def overview(self, _: Sequence[StepProgress] = ()) -> Iterator[str]:
         """Yield the lines of the plan."""
         yield self.plan.overview()
 

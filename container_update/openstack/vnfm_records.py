@@ -38,7 +38,7 @@ def records(
     """Return the attributes that the specification lists.
 
     :param before: the VNFCs of the changed VDUs as they were.
-    :param after: the same as they are.
+    :param after: the same as they are now.
     :param live: the VNFCs of every VDU.
     :param stack_id: the id of the stack that the VNF is now; None where it stays.
     """
@@ -52,7 +52,7 @@ def records(
 
 
 def _live(members: Sequence[VnfcServer]) -> Records:
-    """Return what there is now."""
+    """Return the records of the live VNFCs."""
     ports = dict.fromkeys(pair for member in members for pair in member.ports.items())
     return Records(vnfcs=vnfcs(members), links=tuple(ports), link_kind=PORT, storage_kind=VOLUME)
 

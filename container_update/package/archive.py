@@ -32,7 +32,7 @@ from typing import IO, Any
 from urllib.parse import urlsplit
 
 from container_update.model.errors import PackageError
-from container_update.model.options import Options
+from container_update.model.options import Options, size_text
 from container_update.model.requests import STANDARD_INPUT
 from container_update.package import fetch, oci, rendering, signature
 
@@ -348,8 +348,8 @@ def _in_memory(source: str, name: str, content: bytes, options: Options) -> Arch
     if len(content) > limit:
         what = "standard input" if source == STANDARD_INPUT else source
         raise PackageError(
-            f"{what}: expected at most {limit} bytes (option "
-            "def_file_bytes), found more: write it to several files of a folder"
+            f"{what}: expected at most {size_text(limit)} (option def_file_bytes), found more: "
+            "write it to several files of a folder"
         )
     return _OneFile(source, name, len(content), lambda: nullcontext(io.BytesIO(content)))
 
@@ -450,14 +450,16 @@ def _readable(source: str, path: str) -> Iterator[None]:
 
 
 def _check_totals(source: str, files: int, size: int, options: Options) -> None:
-    for count, limit, unit, option in (
-        (files, options.package_files, "files", "package_files"),
-        (size, options.package_bytes, "bytes in all files", "package_bytes"),
-    ):
-        if count > limit:
-            raise PackageError(
-                f"{source}: expected at most {limit} {unit} (option {option}), found {count}"
-            )
+    most_files, most = options.package_files, options.package_bytes
+    if files > most_files:
+        raise PackageError(
+            f"{source}: expected at most {most_files} files (option package_files), found {files}"
+        )
+    if size > most:
+        raise PackageError(
+            f"{source}: expected at most {size_text(most)} in all files (option package_bytes), "
+            f"found {size_text(size)}"
+        )
 
 
 def _check_folders(source: str, names: Sequence[str]) -> None:
@@ -479,7 +481,8 @@ def _check_file(source: str, path: str, is_regular: bool, size: int) -> None:
         raise PackageError(f"{path} in {source} is not a regular file: replace it with one")
     if size > _LARGEST_FILE:
         raise PackageError(
-            f"{path} in {source}: expected at most {_LARGEST_FILE} bytes, found {size}"
+            f"{path} in {source}: expected at most {size_text(_LARGEST_FILE)}, found "
+            f"{size_text(size)}"
         )
 
 

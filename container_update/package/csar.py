@@ -24,7 +24,7 @@ from typing import IO
 from container_update.model import context_threads
 from container_update.model.errors import ContainerUpdateError, PackageError
 from container_update.model.objects import Manifest
-from container_update.model.options import DEFAULTS, Options
+from container_update.model.options import DEFAULTS, Options, size_text
 from container_update.model.requests import PackageIdentity
 from container_update.package import archive, csar_metadata, fetch, manifests, signature, vnfd
 from container_update.package.csar_metadata import Artifact
@@ -355,8 +355,8 @@ class Csar:
         size, limit = self._files.size(path), self.options.def_file_bytes
         if size > limit:
             raise PackageError(
-                f"{path} in {self.source}: expected at most {limit} bytes (option def_file_bytes), "
-                f"found {size}"
+                f"{path} in {self.source}: expected at most {size_text(limit)} (option "
+                f"def_file_bytes), found {size_text(size)}"
             )
         with self._files.open(path) as file:
             return file.read(size + 1)

@@ -89,14 +89,14 @@ class Reading:
         self._findings: dict[Finding, None] = {}
 
     def record(self, path: str, values: int = 0, characters: int = 0) -> None:
-        """Record what a file holds, instead of what was recorded for it before."""
+        """Record the content of a file, instead of the earlier record."""
         before = self._files.get(path, (0, 0))
         self._files[path] = values, characters
         self.values += values - before[0]
         self.characters += characters - before[1]
 
     def note(self, finding: Finding) -> None:
-        """Record what is unusual in a file, each finding once and not more than 1,000."""
+        """Record findings about a file, each once and not more than 1,000."""
         if len(self._findings) < _MOST_FINDINGS:
             self._findings[finding] = None
 

@@ -35,7 +35,7 @@ _NESTED_ENDINGS = (".yaml", ".yml", ".template")
 
 @dataclass(frozen=True)
 class StackBody:
-    """Everything that defines a stack: what is sent to Heat, and what Heat returns."""
+    """Everything that defines a stack, as Heat takes and returns it."""
 
     template: Json
     parameters: Json = field(default_factory=dict)

@@ -65,7 +65,7 @@ def _check_plugin(
     put a URL together.
 
     :param text: what the kustomization says: a path, or the plugin itself.
-    :param path: what there is of that name.
+    :param path: the file or folder of that name.
     """
     if path is not None and path.is_dir():
         raise PackageError(

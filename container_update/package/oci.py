@@ -56,7 +56,7 @@ _LARGEST_MANIFEST = 4 * _MIB
 """In bytes; the specification lets a registry refuse more."""
 _HELPER_SECONDS = 30.0
 _NO_DOCUMENT = (ValueError, RecursionError, AttributeError, KeyError, TypeError)
-"""What is raised where JSON of others is no JSON, or is not what is looked for."""
+"""The errors of reading a JSON document that another program wrote."""
 _FILE = Fields({"digest": TEXT, "annotations": MAPPING}, frozenset({"digest"}))
 _MANIFEST = Fields({"layers": ListOf(_FILE)}, frozenset({"layers"}))
 _INDEX = Fields({"manifests": ListOf(_FILE)}, frozenset({"manifests"}))
@@ -73,13 +73,13 @@ class _Repository:
     options: Options
 
     def read(self, path: str, limit: int) -> bytes:
-        """Return what is there, of at most so many bytes."""
+        """Return a document of at most so many bytes."""
         content = io.BytesIO()
         self.read_into(content, path, limit)
         return content.getvalue()
 
     def read_into(self, target: BinaryIO, path: str, limit: int) -> None:
-        """Write what is there to a file; log in if the registry asks for that."""
+        """Write a document to a file; log in if the registry asks for that."""
         url, options = f"{self.address}/{path}", replace(self.options, url_bytes=limit)
         headers = {"Accept": f"{_MANIFESTS}, */*"}
         try:

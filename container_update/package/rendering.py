@@ -16,7 +16,7 @@ from threading import Lock
 
 from container_update.model import programs
 from container_update.model.errors import PackageError
-from container_update.model.options import ChartOptions, Options, Release
+from container_update.model.options import ChartOptions, Options, Release, size_text
 from container_update.package import kustomization, yaml11
 from container_update.package.findings import Reading
 
@@ -141,8 +141,8 @@ def _output(  # noqa: PLR0913
         ran = programs.run(program, path, words, operands, seconds=_SECONDS, most=most)
     except programs.TooMuchError as error:
         raise PackageError(
-            f"{source}: {command}: expected at most {most} bytes (option def_file_bytes), found "
-            "more"
+            f"{source}: {command}: expected at most {size_text(most)} (option def_file_bytes), "
+            "found more"
         ) from error
     except (OSError, programs.TimeoutExpired) as error:
         raise PackageError(f"{source}: {command} does not work: {error}") from error

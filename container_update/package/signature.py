@@ -2,8 +2,8 @@
 """The signature of a package (SOL004, 5.1): of its manifest (option 1), or of all of it (option 2);
 and of a single file, which its manifest names.
 
-It is CMS, which the program ``openssl`` verifies: what there is on PyPI for CMS signs, or reads the
-structure and leaves it to us what to compare with what.
+It is CMS, which the program ``openssl`` verifies: the libraries of PyPI sign, or read the structure
+and leave the comparison to their caller.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _beside(path: Path, endings: Sequence[str]) -> Iterator[Path]:
 def check(
     what: str, content: Path | IO[bytes], signature: bytes, certificate: bytes, options: Options
 ) -> None:
-    """Compare a detached signature with what it is of.
+    """Verify a detached signature of a file.
 
     :param what: the signature, for messages.
     :param content: all that is signed, or the file with it.

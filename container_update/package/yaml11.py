@@ -30,7 +30,7 @@ import yaml
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import FieldPath, Source
-from container_update.model.options import Options
+from container_update.model.options import Options, size_text
 from container_update.model.schema import describe
 from container_update.package.findings import Finding, Reading, Size
 
@@ -76,8 +76,8 @@ def check_size(size: int, path: str, options: Options) -> None:
     """Raise PackageError where a YAML file has more bytes than the options allow."""
     if size > options.def_file_bytes:
         raise PackageError(
-            f"{path}: expected a YAML file of at most {options.def_file_bytes} bytes (option "
-            f"def_file_bytes), found {size}: split the file"
+            f"{path}: expected a YAML file of at most {size_text(options.def_file_bytes)} (option "
+            f"def_file_bytes), found {size_text(size)}: split the file"
         )
 
 

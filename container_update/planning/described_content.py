@@ -30,7 +30,7 @@ _REFERRED = ("finalizers", "ownerReferences")
 def as_described(
     step: ObjectStep, manifests: Sequence[Json], live: Json | None
 ) -> ObjectStep | None:
-    """Return the step with what the manifests say as its content, and as what was there before.
+    """Return the step with content from the manifests, before and after.
 
     :param manifests: what the packages of the request say about its object, of each the body.
     :param live: the object as it is now; None: there is none.
@@ -57,7 +57,7 @@ def as_described(
 
 
 def _only(body: Json, manifest: Json, live: Json | None) -> Json:
-    """Return a body with what a manifest says, and beyond that with what is live as it is there."""
+    """Return the live body with the fields of a manifest."""
     now, around = live or {}, {"apiVersion", "kind", "metadata", "status"}
     is_rbac = str(body.get("apiVersion", "")).startswith(f"{RBAC}/")
     names = dict.fromkeys([*manifest, *body])

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which steps of a journal or a record are believed. Pure.
+"""Which steps of a journal or a history are trusted. Pure.
 
-Each account that may create a Secret in a namespace can write a journal or a history there. So a
-step may be about what the packages of the request describe, and about what bears the instance's
-label in its own namespaces: who may not write an object cannot put the label on it. It may never be
-about RBAC, other namespaces or objects in no namespace that no package describes, but to delete
-what bears the label; and of those the packages say the content too.
+Any account that may create a Secret in a namespace can write a journal or a history there. So a
+step may concern objects that the packages of the request describe, and objects with the instance's
+label in its own namespaces: only an account that may write an object can label it. RBAC, objects
+of other namespaces and cluster-scoped objects need a package that describes them, with the same
+content; without one a step may only delete them, if they have the label.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from container_update.workloads.registry import is_workload
 
 @dataclass(frozen=True)
 class Owned:
-    """What belongs to a VNF instance, as far as it is known without asking the cluster.
+    """The objects of a VNF instance, by the request alone.
 
-    :param namespace: the VNF's. Of RBAC, and of what is in no other namespace than this one, the
-        packages of the request say the content.
-    :param described: the objects that these describe, each with what they say about it.
+    :param namespace: the VNF's. The content of RBAC and of objects elsewhere has to be that of a
+        package of the request.
+    :param described: the objects that the packages describe, each with its manifests.
     :param namespaces: the VNF's, and those in which its journal has a Secret. One whose Namespace
-        bears the instance's label belongs to it too.
-    :param all_of_it: objects in these without a label belong to it too, because the user has asked
+        has the instance's label is the instance's too.
+    :param all_of_it: objects in these without a label are the instance's too: the user has asked
         for exactly what is recorded.
     """
 
@@ -41,11 +41,11 @@ class Owned:
     namespaces: frozenset[str]
     all_of_it: bool
     checks_content: bool = True
-    """What the steps write is not from the packages of the request already."""
+    """The steps write content that is not from the packages of the request."""
 
     def unknown(self, steps: Iterable[ObjectStep]) -> tuple[ObjectKey, ...]:
-        """Return the objects about which more has to be known than what the packages of the request
-        say, and the namespaces of those that no package describes."""
+        """Return the objects to read before they are trusted, and the namespaces of those that no
+        package describes."""
         keys = [step.key for step in steps if step.key not in self.described]
         guarded = [s.key for s in steps if s.key in self.described and self._is_guarded(s.key)]
         others = {key.namespace for key in keys} - {"", *self.namespaces}
@@ -64,7 +64,7 @@ class Owned:
         :param deletes: the action whose steps only delete their object: DELETE, or CREATE where
             steps are undone.
         """
-        believed, foreign = list[ObjectStep](), list[ObjectKey]()
+        trusted, foreign = list[ObjectStep](), list[ObjectKey]()
         for step in steps:
             key, body = step.key, live.get(step.key)
             is_near = not key.namespace or self._is_its_namespace(key.namespace, live)
@@ -72,19 +72,19 @@ class Owned:
             known = self._described_contents(step, body)
             if known is not None:
                 only = self._as_described(step, known, body, deletes)
-                believed.extend([only] if only else [])
+                trusted.extend([only] if only else [])
                 foreign.extend([] if only else [key])
             elif is_near and step.action is deletes and is_own:
-                believed.extend(_only_deleting(step, body))
+                trusted.extend(_only_deleting(step, body))
             elif is_near and self._may_be_written(key, body):
-                believed.append(step)
+                trusted.append(step)
             else:
                 foreign.append(key)
-        return tuple(believed), tuple(foreign)
+        return tuple(trusted), tuple(foreign)
 
     def _described_contents(self, step: ObjectStep, live: Json | None) -> Sequence[Json] | None:
-        """Return what the packages say about the object, also under the name of its manifest; None:
-        none describes it."""
+        """Return the manifests of the object in the packages, also under the name before a change;
+        None: there is none."""
         key = step.key
         if key in self.described or not is_workload(key):
             return self.described.get(key)
@@ -95,7 +95,7 @@ class Owned:
     def _as_described(
         self, step: ObjectStep, known: Sequence[Json], live: Json | None, deletes: Action
     ) -> ObjectStep | None:
-        """Return a step about a described object as far as it is believed; None: it is not."""
+        """Return the trusted part of a step about a described object; None: there is none."""
         if not self._is_guarded(step.key):
             return step
         if step.action is deletes and live is not None and instance_of(live) != self.instance_id:
@@ -116,10 +116,10 @@ class Owned:
 
 
 def _only_deleting(step: ObjectStep, live: Json | None) -> Iterator[ObjectStep]:
-    """Yield a step that deletes its object; its undo creates what is live, not what a journal says.
+    """Yield a step that deletes its object, unless it is gone; its undo creates the live object,
+    not the one in the journal.
 
-    Where nothing is left to delete there is no step. A creation is undone all the same: a late
-    request may still create the object.
+    A creation is undone even so: a late request may still create the object.
     """
     if step.action is Action.CREATE:
         yield step

@@ -22,8 +22,8 @@ from container_update.workloads.kinds.statefulset import first_ordinal
 from container_update.workloads.registry import refuse_idle
 
 # --- an installation ----------------------------------------------------------------------------
-# An installation only creates. What the instance has already stays as it is, so that a second one
-# only adds what is missing; what is another client's is not touched.
+# An installation only creates: objects of the instance stay, so that a second one adds what is
+# missing. Objects of another client are not touched.
 
 
 def install_plan(  # noqa: PLR0913, PLR0917
@@ -34,7 +34,7 @@ def install_plan(  # noqa: PLR0913, PLR0917
     def_files: Sequence[str] = (),
     recorded: Mapping[ObjectKey, Manifest] = MappingProxyType({}),
 ) -> Plan:
-    """Return the plan that creates what is missing.
+    """Return the plan that creates the missing objects.
 
     :param manifests: everything that the package describes.
     :param live: what exists of that.
@@ -127,12 +127,12 @@ def uninstall_plan(  # noqa: PLR0913, PLR0917
     goes_with: Mapping[ObjectKey, str] | None = None,
     held: Live = MappingProxyType({}),
 ) -> Plan:
-    """Return the plan that deletes what is the instance's.
+    """Return the plan that deletes the objects of the instance.
 
-    :param live: what exists of what may be the instance's.
+    :param live: the objects that may be the instance's and exist.
     :param recorded: the objects that the instance's record lists.
-    :param goes_with: what is deleted with an object, in words, where that is more than itself.
-    :param held: custom objects of others whose definition may be deleted, and that are held.
+    :param goes_with: in words, what else is deleted with an object.
+    :param held: other clients' custom objects with a finalizer, whose definition may be deleted.
     """
     owners = {key: instance_of(body) for key, body in live.items()}
     own = [key for key, has in owners.items() if (has == instance_id if has else key in recorded)]

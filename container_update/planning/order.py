@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The order of the steps of a plan: by kind, and in waves where the manifests ask for them. Pure.
 
-What others need comes first: a Namespace before what is in it, a CustomResourceDefinition before
-objects of its kind, a role before its bindings, configuration before what reads it as it starts.
-What needs pods that run comes after them: an autoscaler, an object that a webhook of the same VNF
-converts. What judges the requests of others comes last: an admission webhook whose pods are not
-there yet would refuse them all. To remove, it is the other way round, but that what cannot be
-created again as it was goes last of all, and that an object that a controller has to let go (by its
-finalizers) goes before the workloads, of which the controller may be one.
+An object comes after those that it needs: after its Namespace, its CustomResourceDefinition, the
+role that it binds, the configuration that it reads when it starts. Objects that need running pods
+come after the workloads: an autoscaler, a custom object that a webhook of the same VNF converts.
+Admission webhooks come last: without their pods they would refuse every request. Objects are
+removed in the reverse order, with two exceptions: what cannot be created again as it was goes last,
+and an object with finalizers goes before the workloads, of which its controller may be one.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ _JUDGES: Sequence[Kinds] = (
     | _kinds(_ADMISSION, "ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"),
     _kinds(_ADMISSION, "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding"),
 )
-"""What may refuse the requests of others."""
+"""What may refuse the requests of any client."""
 _HOOK = ("clientConfig", "service")
 _CALLS: Mapping[tuple[str, str], FieldPath] = {
     DEFINITION: ("spec", "conversion", "webhook", *_HOOK),
@@ -105,17 +104,17 @@ _LOST = frozenset().union(_kinds("", "Namespace"), {DEFINITION}, *_STORED)
 
 
 def rank(key: ObjectKey) -> int:
-    """Return the place of a kind in the order of creation: what is less comes first."""
+    """Return the place of a kind in the order of creation, a lower one first."""
     return _PLACES.get((key.group, key.kind), _WORKLOADS if is_workload(key) else REST)
 
 
 def hinders(key: ObjectKey) -> bool:
-    """Tell whether an object may refuse the writes of others: it is the first to go in an undo."""
+    """Tell whether an object may refuse other writes: an undo removes it first."""
     return judges(key) or (key.group, key.kind) in LIMITS
 
 
 def judges(key: ObjectKey) -> bool:
-    """Tell whether an object may refuse any request of others, a limit of pods aside."""
+    """Tell whether an object may refuse other requests, for another reason than a limit."""
     return any((key.group, key.kind) in kinds for kinds in _JUDGES)
 
 

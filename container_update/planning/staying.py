@@ -51,7 +51,7 @@ def why_they_stay(
     definition of its kind, which the server would delete it with.
 
     A webhook's configuration, or an APIService, does not stay without its Service: the API server
-    would refuse the requests of others (ingress-nginx, kube-prometheus). A definition stays, with
+    would refuse every request (ingress-nginx, kube-prometheus). A definition stays, with
     its objects, which nothing converts any more.
     """
     staying = {key: why for key in live if (why := why_it_stays(key, live[key], included))}

@@ -553,7 +553,7 @@ class Strategy:
                 self.config.note_unknown(key)
 
     def _refuse_foreign(self, key: ObjectKey, old: Manifest | None, live: Json) -> None:
-        """Raise PlanError where a new object's name is taken by what is not this VNF's."""
+        """Raise PlanError where an object of another owner has a new object's name."""
         if old is None and not is_of(self.instance_id, live) and not recorded_digest(live):
             raise PlanError(
                 f"{key}: is new in the new package, but the cluster already has one that is not "

@@ -44,7 +44,7 @@ _UNLISTED = f"{CONFIG_PATHS} does not list that file"
 
 
 def collections(keys: Iterable[ObjectKey]) -> frozenset[Collection]:
-    """Return what is read of the cluster to plan for these objects and to follow their pods."""
+    """Return the collections to read to plan for these objects and to follow their pods."""
     needed: set[Collection] = set()
     for key in keys:
         kind = kind_of(key)
@@ -65,7 +65,7 @@ def unknown_workloads(manifests: Iterable[Manifest]) -> tuple[Manifest, ...]:
 
 
 def traffic(keys: Iterable[ObjectKey]) -> frozenset[Collection]:
-    """Return what is read to know which pods the Services among these objects send traffic to."""
+    """Return the collections that tell which pods the Services among these objects select."""
     return frozenset(
         collection
         for key in keys

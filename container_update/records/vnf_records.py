@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a VNFM records of a VNF that was updated or changed, and the one writer for v2. Pure.
 
-:class:`Records` says what there is now; :meth:`Records.apply_to` writes it into a VnfInstance of
-the v2 API (a dict). The writer for v1, whose instances are Tacker's objects, is
+:meth:`Records.apply_to` writes into a VnfInstance of the v2 API (a dict). The writer for v1, whose
+instances are Tacker's objects, is
 :func:`container_update.drivers.v1_records.write_records`.
 
 Source: the specification's lists of attributes to be updated, one for each VIM and upgrade type.
@@ -81,7 +81,7 @@ class Records:
         )
 
     def apply_to(self, instance: Json) -> Json:
-        """Return a copy of a VnfInstance (SOL003, 5.5.2.2) as it is now."""
+        """Return a copy of a VnfInstance (SOL003, 5.5.2.2) with these records."""
         changed = copy.deepcopy(instance)
         if self.vnfd_id is not None:
             changed["vnfdId"] = self.vnfd_id

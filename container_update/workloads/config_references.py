@@ -15,7 +15,7 @@ from typing import Any
 from container_update.model.objects import FieldPath, Json, get_at
 
 KEYS_ALL = None
-"""A use of the whole object, whatever its keys."""
+"""A use of the whole object, with any of its keys."""
 
 
 class Reach(enum.Enum):

@@ -36,7 +36,7 @@ _BUILT_IN: Mapping[tuple[str, str], WorkloadKind] = {
 
 
 def kind_of(key: ObjectKey) -> WorkloadKind | None:
-    """Return what is known about the object's kind; None where it is no known kind of workload.
+    """Return the rules of the object's kind; None where it is no known kind of workload.
 
     :raises ContainerUpdateError: a plugin cannot be loaded.
     """

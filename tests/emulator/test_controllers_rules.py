@@ -308,7 +308,7 @@ def test_fewer_old_pods_alone_are_progress() -> None:
         "status": old,
     }
     sets = [_set("new", 1, 0), _set("old", 1, 1)]
-    status = deployment_status.progressed(deployment, sets[0], sets, late=True, now="now")
+    status = deployment_status.progress_status(deployment, sets[0], sets, late=True, now="now")
     progress = condition_of({"status": status}, "Progressing")
     assert progress is not None
     assert (progress["reason"], progress["lastUpdateTime"]) == ("ReplicaSetUpdated", "now")

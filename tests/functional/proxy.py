@@ -158,7 +158,7 @@ class Forwarder(HttpServer):
         assert task is not None
         self._handling.add(task)
         try:
-            return await self.recorded(request, self.respond)
+            return await self.record_request(request, self.respond)
         finally:
             self._handling.discard(task)
 

@@ -68,7 +68,7 @@ def test_each_instance_is_listed_with_its_package_its_pods_and_what_is_under_way
     assert third["state"] == "unknown"
     assert caplog.text.count(": expected a revision") == 1
     assert "four.v1: expected a revision" in caplog.text
-    assert "; 1 more instances are not believed" in caplog.text
+    assert "; 1 more instances have untrusted records" in caplog.text
 
     terminate(None, cnf.admin, instance_id="one", **here)
     assert [fourth, third, two] == listed(cnf, admin_kubeconfig, "-n", cnf.namespace)

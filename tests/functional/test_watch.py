@@ -243,6 +243,46 @@ def test_an_operation_that_nobody_goes_on_with_is_interrupted(
     assert f"--namespace {cnf.namespace}" in error
 
 
+def shown(cnf: Cnf, kubeconfig: str) -> str:
+    """What ``status`` says, in one line."""
+    out = io.StringIO()
+    where = ["-n", cnf.namespace, "--kubeconfig", kubeconfig, "--instance-id", INSTANCE]
+    assert main(["status", *where], out) == 0
+    return " ".join(out.getvalue().split())
+
+
+def test_the_status_says_how_far_each_step_is(
+    cnf: Cnf, pool: ThreadPoolExecutor, kubeconfig: str
+) -> None:
+    cnf.instantiate(**OLD)
+    held = Held(cnf, NEW, is_begun("d"))
+    running = started(pool, held)
+    there = f"{cnf.namespace}/"
+    until(lambda: f"running: Deployment {there}d: roll" in shown(cnf, kubeconfig))
+    text = shown(cnf, kubeconfig)
+    assert f"done: ConfigMap {there}cm: replace" in text
+    assert "resume" not in text
+    states = status(cnf.admin, **cnf.where).as_dict()["steps"]
+    assert {s["name"]: s["state"] for s in states}["cm"] == "done"
+    held.released.set()
+    running.result()
+
+
+def test_the_status_of_an_interrupted_operation_names_the_commands_that_end_it(
+    cnf: Cnf, pool: ThreadPoolExecutor, kubeconfig: str
+) -> None:
+    cnf.instantiate(**OLD)
+    held = Held(cnf, NEW, is_begun("d"))
+    running = started(pool, held)
+    held.cancel.request("for a test", keep_journal=True)
+    held.released.set()
+    assert isinstance(running.exception(), UpdateInterruptedError)
+    text = shown(cnf, kubeconfig)
+    where = f"--kubeconfig {kubeconfig} --namespace {cnf.namespace}"
+    for verb in ("resume", "rollback"):
+        assert f"container-update {verb} {where}" in text
+
+
 def test_a_lease_that_is_not_renewed_any_more_is_noticed_while_watching(
     cnf: Cnf, pool: ThreadPoolExecutor
 ) -> None:

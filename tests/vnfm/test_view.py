@@ -272,6 +272,7 @@ def test_the_table_has_those_first_that_wait_for_a_person_then_all_by_name(fleet
     not_yet = many.INSTANCES // many.NOT_YET
     assert table["counts"] == {
         "decision": 2,
+        "trouble": 0,
         "at-work": 0,
         "instantiated": many.INSTANCES - not_yet - 1,
         "not-instantiated": not_yet - 1,
@@ -312,6 +313,29 @@ def test_a_viewer_gets_the_steps_of_the_instance_that_is_open_only(vnfm: Site) -
         assert viewer.until("instances", lambda _: True)["name"] == "failed"
     operation = accepted.headers["Location"]
     vnfm.settled(vnfm.call("POST", f"{operation}/rollback"))
+    vnfm.remove(path)
+
+
+def test_an_instance_whose_pods_fail_without_an_operation_is_first(
+    vnfm: Site, tmp_path: Path
+) -> None:
+    well, path = vnfm.create(GUIDE, "a-well"), vnfm.instantiated(GUIDE, "sick")
+    id_ = path.rpartition("/")[2]
+    cluster = vnfm.stage.cluster
+    cluster.behaviour.bad_images.append("nginx*")
+    resources = vnfm.call("GET", f"{path}/resources").json()
+    (pod, *_) = resources["vdus"][0]["workloads"][0]["vnfcs"]
+    with connect(str(cluster.write_kubeconfig(tmp_path / "kubeconfig"))) as client:
+        client.delete(ObjectKey("", "Pod", GUIDE.name, pod["name"]))
+    with watching(vnfm) as viewer:
+        sick = viewer.until("instances", lambda each: each["trouble"])
+        assert (sick["name"], sick["id"]) == ("sick", id_)
+        assert pod["name"].rpartition("-")[0].rpartition("-")[0] in sick["trouble"]
+        table = viewer.until("table", lambda each: each["counts"]["trouble"])
+        assert table["ids"][0] == id_
+        cluster.behaviour.bad_images.remove("nginx*")
+        viewer.until("table", lambda each: not each["counts"]["trouble"])
+    vnfm.call("DELETE", well)
     vnfm.remove(path)
 
 

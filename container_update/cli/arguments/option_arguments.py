@@ -15,7 +15,7 @@ from typing import Any
 from container_update.cli.arguments import parser
 from container_update.cluster import journal_key
 from container_update.model.errors import ContainerUpdateError
-from container_update.model.options import Options
+from container_update.model.options import Options, size_text
 
 ALL = tuple(option.name for option in fields(Options) if option.name != "render")
 """Who uses the command line names the packages, so that folders are rendered."""
@@ -202,15 +202,3 @@ def duration_text(seconds: float) -> str:
             text += f"{number:g}{unit}"
             left -= number * size
     return text or "0s"
-
-
-def size_text(size: int) -> str:
-    """Return a size in its largest unit.
-
-    >>> size_text(8388608), size_text(1000)
-    ('8MiB', '1000 bytes')
-    """
-    for unit in ("GiB", "MiB", "KiB"):
-        if size >= _SIZES[unit] and size % _SIZES[unit] == 0:
-            return f"{size // _SIZES[unit]}{unit}"
-    return f"{size} bytes"

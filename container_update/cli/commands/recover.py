@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from container_update.cli import connection, operate
 from container_update.cli.arguments import option_arguments
-from container_update.cli.terminal import approval, output
+from container_update.cli.terminal import advice, approval, output
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.cli.terminal.screen import Screen
 from container_update.model.cancellation import CancelToken
@@ -91,7 +91,9 @@ def show_status(
         output.write_document(body, parsed, out)
     else:
         told = "" if remark and current == Status(None) else str(current)
-        out.write("\n".join(filter(None, [told, remark])) + "\n")
+        step = current.next_step
+        command = f"{advice.next_sentence(step, parsed)}." if step else ""
+        out.write("\n".join(filter(None, [told, remark, command])) + "\n")
         if states:
             Screen(out).show(outcome_report.workload_lines(states, datetime.now(timezone.utc)))
     return DONE if current.record or current.holder else NOTHING_TO_DO

@@ -177,7 +177,7 @@ def change_back_command(request: ChangeRequest, old: str, parsed: argparse.Names
 
 
 def _packages(parsed: argparse.Namespace) -> str:
-    """Return the packages of a change of the package, which its journal is not believed without."""
+    """Return the packages of a change, without which its journal is not trusted."""
     if not hasattr(parsed, "upgrade_type"):
         return ""
     return "".join(f" {shlex.quote(each)}" for each in (parsed.old, parsed.new) if each)

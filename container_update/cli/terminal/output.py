@@ -8,6 +8,7 @@ import io
 import json
 import logging
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -370,7 +371,17 @@ def sentence(failure: ContainerUpdateError, parsed: argparse.Namespace, advice: 
     )
     if cause_was_shown and isinstance(failure, UpdateFailedError):
         return with_advice(failure.ending, advice)
-    return with_advice(failure, advice)
+    return with_advice(_with_arguments(str(failure), parsed), advice)
+
+
+def _with_arguments(message: str, parsed: argparse.Namespace) -> str:
+    """Return a message that names the options as the command has them: ``--package-bytes``."""
+
+    def as_typed(option: re.Match[str]) -> str:
+        has_it = hasattr(parsed, option[1])
+        return f"(--{option[1].replace('_', '-')})" if has_it else option[0]
+
+    return re.sub(r"\(option (\w+)\)", as_typed, message)
 
 
 def report_error(failure: ContainerUpdateError, parsed: argparse.Namespace, out: TextIO) -> None:

@@ -260,7 +260,7 @@ class _View(ABC):
                 self(result)
 
     def lines(self, event: Event) -> Iterator[Line]:
-        """Yield what there is to say about an event to a person; a cause is told once."""
+        """Yield the lines about an event; a cause is told once."""
         if isinstance(event, Plan):
             yield from self._header.lines(event.packages)
             yield from plan_lines(event, every=self._every)
@@ -284,7 +284,7 @@ class _View(ABC):
 
     @abstractmethod
     def show(self, event: Event) -> None:
-        """Write what there is to say about an event."""
+        """Write the lines about an event."""
 
     @contextmanager
     def open(self) -> Iterator[None]:

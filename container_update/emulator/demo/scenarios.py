@@ -102,7 +102,7 @@ def _restarts(outcome: Outcome) -> Iterator[str]:
 
 
 @contextmanager
-def _connected(bad_images: Sequence[str] = ()) -> Iterator[KubernetesCluster]:
+def _connect_embedded(bad_images: Sequence[str] = ()) -> Iterator[KubernetesCluster]:
     """Connect to an embedded cluster.
 
     :param bad_images: patterns of the images that cannot be pulled.
@@ -120,7 +120,7 @@ def _connected(bad_images: Sequence[str] = ()) -> Iterator[KubernetesCluster]:
 def _guide(guide: str) -> Iterator[Vnf]:
     request = guide_request(guide)
     files, instance_id = request.def_files, request.instance_id
-    with _connected() as cluster:
+    with _connect_embedded() as cluster:
         yield Vnf(
             "The update",
             lambda: install(request.old, cluster, def_files=files, instance_id=instance_id),
@@ -133,17 +133,17 @@ def _guide(guide: str) -> Iterator[Vnf]:
 def _failing_guide(guide: str) -> Iterator[Vnf]:
     request = guide_request(guide)
     files, instance_id = request.def_files, request.instance_id
-    with _connected(bad_images=(_NEW_IMAGE,)) as cluster:
+    with _connect_embedded(bad_images=(_NEW_IMAGE,)) as cluster:
         yield Vnf(
             f"The update, when the image {_NEW_IMAGE} cannot be pulled",
             lambda: install(request.old, cluster, def_files=files, instance_id=instance_id),
-            partial(_failed, request, cluster),
+            partial(_fail_and_undo, request, cluster),
             partial(views.show_cluster, cluster, instance_id),
             "The VNF after the failure: as it was before",
         )
 
 
-def _failed(
+def _fail_and_undo(
     request: UpdateRequest, cluster: KubernetesCluster, progress: Progress
 ) -> tuple[Outcome, Sequence[object]]:
     """Return the outcome of an update that fails and is undone, and what it ends with.
@@ -179,7 +179,7 @@ def guide_request(guide: str) -> UpdateRequest:
 @contextmanager
 def _on_cluster(sample: str, instance_id: str) -> Iterator[Vnf]:
     request = _change(samples.root() / sample, instance_id)
-    with _connected() as cluster:
+    with _connect_embedded() as cluster:
         change = PackageChange(request, cluster, _OPTIONS)
 
         def carry_out(progress: Progress) -> tuple[Outcome, Sequence[ScriptReport]]:

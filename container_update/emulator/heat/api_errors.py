@@ -55,7 +55,7 @@ def bad_request(message: str, kind: str = "StackValidationFailed") -> OpenStackA
     return OpenStackApiError(400, kind, message)
 
 
-def unauthorized() -> OpenStackApiError:
+def unauthorized_error() -> OpenStackApiError:
     """Return a 401: there is no token, or it has expired."""
     return OpenStackApiError(
         401, "HTTPUnauthorized", "The request you have made requires authentication."

@@ -66,7 +66,7 @@ class Documents:
             "tags": stack.tags,
             "description": description,
             "template_description": description,
-            "parameters": _masked({key: _text(value) for key, value in values.items()}, stack),
+            "parameters": _mask({key: _text(value) for key, value in values.items()}, stack),
             "timeout_mins": stack.timeout_mins,
             "disable_rollback": stack.disable_rollback,
             "capabilities": [],
@@ -79,8 +79,8 @@ class Documents:
         given = stack.environment
         return {
             **given,
-            "parameters": _masked(stack.parameters, stack),
-            "parameter_defaults": _masked(given.get("parameter_defaults", {}), stack),
+            "parameters": _mask(stack.parameters, stack),
+            "parameter_defaults": _mask(given.get("parameter_defaults", {}), stack),
             "resource_registry": given.get("resource_registry", {"resources": {}}),
             "event_sinks": given.get("event_sinks", []),
             "encrypted_param_names": given.get("encrypted_param_names", []),
@@ -136,7 +136,7 @@ class Documents:
             return []
         found = [
             event
-            for each in _nested(stack, depth)
+            for each in _nested_stacks(stack, depth)
             for event in each.events
             if of in (None, event.name)
         ]
@@ -165,14 +165,14 @@ class Documents:
         }
 
 
-def _nested(stack: Stack, depth: int) -> Iterator[Stack]:
+def _nested_stacks(stack: Stack, depth: int) -> Iterator[Stack]:
     yield stack
     for resource in stack.all_resources():
         if depth > 0 and resource.nested is not None:
-            yield from _nested(resource.nested, depth - 1)
+            yield from _nested_stacks(resource.nested, depth - 1)
 
 
-def _masked(values: Mapping[str, Any], stack: Stack) -> Json:
+def _mask(values: Mapping[str, Any], stack: Stack) -> Json:
     hidden = stack.hidden
     return {name: "******" if name in hidden else value for name, value in values.items()}
 

@@ -87,7 +87,7 @@ class HeatService:
         limit = self._faults.stacks_allowed
         if limit is not None and len(living) >= limit:
             raise stack_quota(limit)
-        template, given, files = _requested(body)
+        template, given, files = _read_request(body)
         validation.check(template, given, files, self._faults.images)
         stack = Stack(name, template, given, files, tags=_tags(body))
         stack.environment = _environment(body)
@@ -107,7 +107,7 @@ class HeatService:
             raise not_supported(f"Updating a stack when it is {state}")
         if existing and not body.get("template"):
             body = {**body, "template": stack.template}
-        template, given, files = _requested(body)
+        template, given, files = _read_request(body)
         environment = _environment(body)
         if existing:
             cleared = set(body.get("clear_parameters") or [])
@@ -192,7 +192,7 @@ def _set_options(stack: Stack, body: Mapping[str, Any]) -> None:
         stack.disable_rollback = bool(body["disable_rollback"])
 
 
-def _requested(body: Mapping[str, Any]) -> tuple[Json, Json, dict[str, str]]:
+def _read_request(body: Mapping[str, Any]) -> tuple[Json, Json, dict[str, str]]:
     """Return template, parameters and files of a request."""
     if not body.get("template"):
         raise bad_request("No template specified", "HTTPBadRequest")

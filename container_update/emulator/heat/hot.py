@@ -71,11 +71,11 @@ def parameters(template: Mapping[str, Any], given: Mapping[str, Any]) -> Json:
         value = given.get(name, schema.get("default"))
         if value is None:
             raise bad_request(f"The Parameter ({name}) was not provided.", "UserParameterMissing")
-        values[name] = _typed(name, value, str(schema.get("type", "string")))
+        values[name] = _convert(name, value, str(schema.get("type", "string")))
     return values
 
 
-def _typed(name: str, value: Any, kind: str) -> Any:
+def _convert(name: str, value: Any, kind: str) -> Any:
     try:
         if kind == "number" and isinstance(value, str):
             number = float(value)
@@ -112,7 +112,7 @@ def dependencies(definition: Json) -> set[str]:
     """Return the names of the resources that this one depends on."""
     explicit = definition.get("depends_on") or []
     names = {explicit} if isinstance(explicit, str) else set(explicit)
-    return names | set(_referred(definition.get("properties") or {}))
+    return names | set(_references(definition.get("properties") or {}))
 
 
 def attributes_used(template: Json, name: str) -> Iterator[list[Any]]:
@@ -129,7 +129,7 @@ def attributes_used(template: Json, name: str) -> Iterator[list[Any]]:
                 yield path[1:]
 
 
-def _referred(value: Any) -> Iterator[str]:
+def _references(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         for key, inner in value.items():
             if key == "get_resource":
@@ -137,10 +137,10 @@ def _referred(value: Any) -> Iterator[str]:
             elif key == "get_attr":
                 yield inner[0]
             else:
-                yield from _referred(inner)
+                yield from _references(inner)
     elif isinstance(value, list):
         for inner in value:
-            yield from _referred(inner)
+            yield from _references(inner)
 
 
 # --- functions ----------------------------------------------------------------------------------

@@ -8,7 +8,11 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from container_update.emulator.heat.api_errors import OpenStackApiError, bad_request, unauthorized
+from container_update.emulator.heat.api_errors import (
+    OpenStackApiError,
+    bad_request,
+    unauthorized_error,
+)
 from container_update.emulator.heat.stacks import new_id
 from container_update.emulator.json_type import Json
 
@@ -40,7 +44,7 @@ class Keystone:
         """Raise OpenStackApiError (401) for a token that is unknown or has expired."""
         end = self._tokens.get(token or "")
         if end is None or end <= datetime.now(timezone.utc):
-            raise unauthorized()
+            raise unauthorized_error()
 
     def validate(self, caller: str | None, subject: str | None) -> Json:
         """Return the document of the token *subject*.
@@ -63,7 +67,7 @@ class Keystone:
         except (KeyError, TypeError) as error:
             raise bad_request(f"expected a user and a password, missing: {error}") from error
         if not known:
-            raise unauthorized()
+            raise unauthorized_error()
         token, now = secrets.token_urlsafe(24), datetime.now(timezone.utc)
         self._tokens[token] = now + self.lifetime
         self.issued += 1

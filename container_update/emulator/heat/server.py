@@ -55,7 +55,7 @@ class CloudServer(HttpServer):
             except web.HTTPException as error:
                 return web.json_response({"code": error.status}, status=error.status)
 
-        return await self.recorded(request, respond)
+        return await self.record_request(request, respond)
 
     # --- Keystone -------------------------------------------------------------------------------
 

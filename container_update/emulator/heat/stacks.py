@@ -127,7 +127,7 @@ class Stack:
                     future.set_result(None)
             self._waiting.clear()
 
-    async def settled(self) -> None:
+    async def wait_until_settled(self) -> None:
         """Wait until the stack is not IN_PROGRESS."""
         while self.status == "IN_PROGRESS":
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()

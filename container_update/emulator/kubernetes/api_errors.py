@@ -84,7 +84,7 @@ def invalid_value(field: str, value: Any, why: str) -> FieldError:
     return FieldError("FieldValueInvalid", field, f"Invalid value: {compact(value)}: {why}")
 
 
-def required(field: str, why: str = "") -> FieldError:
+def required_error(field: str, why: str = "") -> FieldError:
     """Return the error for a missing field."""
     return FieldError(
         "FieldValueRequired", field, f"Required value: {why}" if why else "Required value"
@@ -96,7 +96,7 @@ def forbidden_field(field: str, why: str) -> FieldError:
     return FieldError("FieldValueForbidden", field, f"Forbidden: {why}")
 
 
-def unsupported(field: str, value: Any, supported: Iterable[str]) -> FieldError:
+def unsupported_error(field: str, value: Any, supported: Iterable[str]) -> FieldError:
     """Return the error for a value that is none of those *supported*."""
     known = ", ".join(compact(entry) for entry in supported)
     return FieldError(
@@ -127,13 +127,13 @@ def details_of(name: str, group: str, kind: str, uid: str = "") -> Json:
     return {key: value for key, value in details.items() if value}
 
 
-def _qualified(plural_or_kind: str, group: str) -> str:
+def _qualified_name(plural_or_kind: str, group: str) -> str:
     return f"{plural_or_kind}.{group}" if group else plural_or_kind
 
 
 def not_found(group: str, plural: str, name: str) -> ApiError:
     """Return a 404: there is no object of that name."""
-    message = f'{_qualified(plural, group)} "{name}" not found'
+    message = f'{_qualified_name(plural, group)} "{name}" not found'
     return ApiError(404, "NotFound", message, details_of(name, group, plural))
 
 
@@ -150,14 +150,14 @@ def no_such_path() -> NoSuchPathError:
 
 def not_supported(group: str, plural: str, verb: str) -> ApiError:
     """Return a 405: the resource does not allow the verb, now or ever."""
-    message = f'{verb} is not supported on resources of kind "{_qualified(plural, group)}"'
+    message = f'{verb} is not supported on resources of kind "{_qualified_name(plural, group)}"'
     return ApiError(405, "MethodNotAllowed", message, {"group": group, "kind": plural})
 
 
 def already_exists(group: str, plural: str, name: str, is_deleting: bool) -> ApiError:
     """Return a 409: the name is taken."""
     message = "object is being deleted: " if is_deleting else ""
-    message += f'{_qualified(plural, group)} "{name}" already exists'
+    message += f'{_qualified_name(plural, group)} "{name}" already exists'
     return ApiError(409, "AlreadyExists", message, details_of(name, group, plural))
 
 
@@ -166,7 +166,7 @@ def conflict(group: str, kind: str, name: str, why: str) -> ApiError:
 
     :param kind: the plural, or the kind.
     """
-    message = f'Operation cannot be fulfilled on {_qualified(kind, group)} "{name}": {why}'
+    message = f'Operation cannot be fulfilled on {_qualified_name(kind, group)} "{name}": {why}'
     return ApiError(409, "Conflict", message, details_of(name, group, kind))
 
 
@@ -177,13 +177,13 @@ def invalid(group: str, kind: str, name: str, errors: list[FieldError]) -> ApiEr
         text = "[" + ", ".join(map(str, errors)) + "]"
     details = details_of(name, group, kind) | {"causes": [error.cause() for error in errors]}
     return ApiError(
-        422, "Invalid", f'{_qualified(kind, group)} "{name}" is invalid: {text}', details
+        422, "Invalid", f'{_qualified_name(kind, group)} "{name}" is invalid: {text}', details
     )
 
 
 def forbidden(group: str, plural: str, name: str, why: str, causes: list[Json]) -> ApiError:
     """Return a 403: the request is valid but not allowed."""
-    message = f'{_qualified(plural, group)} "{name}" is forbidden: {why}'
+    message = f'{_qualified_name(plural, group)} "{name}" is forbidden: {why}'
     details = details_of(name, group, plural) | ({"causes": causes} if causes else {})
     return ApiError(403, "Forbidden", message, details)
 
@@ -228,6 +228,6 @@ def undecodable(kind: str, version: str, why: str) -> ApiError:
     return bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}')
 
 
-def expired(message: str) -> ApiError:
+def expired_error(message: str) -> ApiError:
     """Return a 410: the requested version is no longer kept."""
     return ApiError(410, "Expired", message)

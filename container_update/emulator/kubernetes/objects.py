@@ -83,12 +83,12 @@ def reference_to(owner: Json) -> Json:
     }
 
 
-def adopted(obj: Json, owner: Json) -> Json:
+def adopt(obj: Json, owner: Json) -> Json:
     """Return the object with *owner* as its controller."""
     return _with_owners(obj, [*owner_references(obj), reference_to(owner)])
 
 
-def released(obj: Json, uid: str) -> Json:
+def release(obj: Json, uid: str) -> Json:
     """Return the object without the owner of this UID."""
     return _with_owners(obj, [owner for owner in owner_references(obj) if owner["uid"] != uid])
 

@@ -121,7 +121,7 @@ class Registry:
         kind = self.catalogue[resource]
         self._check_definition(kind, body)
         self._check_namespace(kind, namespace, body)
-        body = self._admitted(kind, body)
+        body = self._admit(kind, body)
         new = rules.new_object(kind, namespace, body, self.get)
         metadata = new["metadata"]
         if not metadata.get("name"):
@@ -166,7 +166,7 @@ class Registry:
         kind = self.catalogue[resource]
         old = self.require(resource, namespace, name)
         self._check_identity(kind, old, body, own is not None and kind.is_versioned)
-        body = body if subresource else self._admitted(kind, body)
+        body = body if subresource else self._admit(kind, body)
         new = rules.changed_object(kind, old, body, subresource)
         if own is not None:
             new["metadata"]["managedFields"] = own(old, new)
@@ -223,7 +223,7 @@ class Registry:
             self._remove(kind, new)
         return new
 
-    def _admitted(self, kind: Resource, body: Json) -> Json:
+    def _admit(self, kind: Resource, body: Json) -> Json:
         """Return the body as the webhooks leave it."""
         if self.webhooks:
             body = copy.deepcopy(body)

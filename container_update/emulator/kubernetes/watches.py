@@ -152,7 +152,7 @@ class Watches:
         """Raise ApiError (410) if events after *version* are no longer kept."""
         floor = self._history_of(resource).floor
         if version < floor:
-            raise api_errors.expired(f"too old resource version: {version} ({floor})")
+            raise api_errors.expired_error(f"too old resource version: {version} ({floor})")
 
     def close(self, resource: str, watch: WatchQueue) -> None:
         """Close a watch."""

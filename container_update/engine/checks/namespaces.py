@@ -23,7 +23,7 @@ _CONTENT = (
     *(("", "ConfigMap"), ("", "PersistentVolumeClaim"), ("", "Secret"), ("", "Service")),
     *(("", "ServiceAccount"), ("networking.k8s.io", "Ingress")),
 )
-"""(group, kind) of what is in a namespace besides workloads."""
+"""(group, kind) of the objects in a namespace besides workloads."""
 _EVERYWHERE = frozenset({"default", "kube-root-ca.crt", "openshift-service-ca.crt"})
 """What the control plane puts into each namespace."""
 

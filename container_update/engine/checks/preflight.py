@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What has to be in order before an update: each check says what it found, or raises an error."""
+"""The checks before an update: each returns what it found, or raises an error."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 """Asks the API server about every write of a plan, by a dry run, before the first one is sent.
 
 Validation, quotas and admission take part in a dry run, controllers do not (Kubernetes API
-concepts, "Dry-run"). The plan is then one of what the server would really do: what it would store
-as it is, is left alone, and what it would drop or keep is said.
+concepts, "Dry-run"). The plan then has what the server would really change, with notes on fields
+that it would drop or keep.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class _Answer:
 
 
 def check_with_server(plan: Plan, cluster: RetryingReader, options: Options) -> Plan:
-    """Return a plan as the server would carry it out: without what it would store as it is, with
-    notes on what it would drop and on its warnings.
+    """Return a plan as the server would carry it out: without writes that change nothing, and with
+    notes on dropped fields and on warnings.
 
     :raises RefusedWritesError: it would refuse some; the message has all of them.
     :raises ClusterError: it does not answer.

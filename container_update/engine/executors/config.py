@@ -55,7 +55,7 @@ class ConfigExecutor(StepExecutor[ConfigStep]):
         self.writer.edit(step.key, self.cluster.get(step.key), immutable)
 
     def revert(self, step: ConfigStep, deadline: float) -> Reverted:
-        """Put the content back as it was, or delete what was created."""
+        """Restore the content, or delete a created object."""
         live = self.writer.wait_until_settled(step.key, deadline)
         step = step.as_it_is(live)
         if live is None and step.before is None:

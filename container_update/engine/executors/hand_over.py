@@ -4,7 +4,7 @@
 The other Deployment is created paused, so that it adopts ReplicaSets and starts nothing. The first
 one is deleted and its ReplicaSets are orphaned. When their new owner has adopted them it goes on:
 its template is theirs, so its controller finds them to be current. After a kill at any point the
-same sequence goes on from what is there, in either direction.
+same sequence goes on from the objects that exist, in either direction.
 
 Source: Kubernetes documentation, "Use Cascading Deletion", orphans; "Deployments", pausing.
 """

@@ -39,7 +39,7 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
             self._replace(step, deadline)
 
     def revert(self, step: ManifestStep, deadline: float) -> Reverted:
-        """Delete what was created, create what was deleted, restore what was changed."""
+        """Delete a created object, create a deleted one, restore a changed one."""
         if step.action is Action.DELETE:
             return self._create_again(step, deadline)
         if step.action is Action.CREATE:

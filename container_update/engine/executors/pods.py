@@ -24,7 +24,7 @@ class PodsExecutor(StepExecutor[PodsStep]):
         """Delete the pods and wait until all pods of the workload are Ready, without these.
 
         Deleted, not evicted: a disruption budget counts a broken pod as gone, and would forbid it.
-        A step that lies in the cluster may name the pods of others, which stay.
+        A step that is read from the cluster may name foreign pods, which stay.
         """
         abandoned, live = self.abandoned_pods(step.old), self.informer.get(step.key)
         gone = frozenset(uid for _, uid in step.pods)

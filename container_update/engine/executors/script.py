@@ -18,7 +18,7 @@ class ScriptExecutor:
         self._waiter, self._run_script = context.rollout.waiter, context.run_script
 
     def apply(self, step: ScriptStep, deadline: float) -> ScriptReport | None:  # noqa: ARG002
-        """Run the script, which has a time limit of its own; return what it reported.
+        """Run the script, which has a time limit of its own; return its report.
 
         :raises AbortedError: it was stopped.
         :raises CoordinationError: it failed, or ran for too long.

@@ -132,7 +132,7 @@ class PackageChange(PackageGoal):
         return packages.manifests if self._given.old else of_new
 
     def plan(self, observed: Observed) -> Plan:
-        """Compare both packages with what is live."""
+        """Compare both packages with the live objects."""
         self._observed, packages, change = observed, self.packages, self.change
         namespace, instance_id = self.intent.where
         live = observed.read_packages(packages, namespace)

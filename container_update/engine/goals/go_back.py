@@ -85,7 +85,7 @@ class GoBack(Goal):
         self._first = _first(self._read(), request.revision)
 
     def _read(self) -> tuple[Revision, ...]:
-        """Return the revisions of what was carried out and not undone at once, the newest first."""
+        """Return the revisions that ended well, the newest first."""
         revisions = History(self._cluster, *self.intent.where).read(whole=True)
         return tuple(each for each in revisions if each.result is Result.DONE)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of a VNF instance: what it consists of is deleted, as a goal.
+"""The deletion of all objects of a VNF instance, as a goal.
 
 What a VNFM does at the end: for the service and small sites; Tacker terminates by itself.
 """
@@ -145,8 +145,8 @@ def _volume_of(claim: Json, observed: Observed) -> str:
 
 
 def _held_objects(live: Live, observed: Observed) -> Live:
-    """Return the custom objects of others that go with their definition, and that a controller has
-    to let go, or that are to be kept."""
+    """Return other clients' custom objects that go with their definition and have a finalizer, or
+    are to be kept."""
     bodies = (item for key in live for item in _objects_of(key, live[key], observed) or ())
     held = {ObjectKey.of(body): body for body in bodies if has_finalizers(body) or is_kept(body)}
     own = {body["metadata"]["uid"] for body in live.values()}
@@ -164,7 +164,7 @@ def _objects_of(key: ObjectKey, body: Json, observed: Observed) -> Sequence[Json
 
 
 def _goes_with(key: ObjectKey, body: Json, observed: Observed) -> str:
-    """Return what is deleted with an object, in words; '' for nothing else."""
+    """Return in words what the server deletes with an object; '' for nothing else."""
     if (key.group, key.kind) == ("", "Namespace"):
         return "everything that is in it"
     if (key.group, key.kind) == _CLAIM:

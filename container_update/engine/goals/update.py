@@ -76,7 +76,7 @@ class Update(Goal):
         return cls(request, options, record)
 
     def _read(self) -> None:
-        """Open each package once, and begin to read what is needed of it."""
+        """Open each package once, and begin to read it."""
         request, packages = self.request, ExitStack()
         with packages:  # closes them where one cannot be opened
             new = packages.enter_context(csar.open_package(request.new, options=self.options))

@@ -105,11 +105,11 @@ class Process:
         return self._answer.is_cut
 
     def answer(self) -> bytes:
-        """Return what it wrote to standard output, or the end of it."""
+        """Return its standard output, or the end of it."""
         return self._answer.content()
 
     def output(self) -> str:
-        """Return the end of what it printed, without what a terminal would take for an order."""
+        """Return the end of its output, without control characters of a terminal."""
         text = self._output.content().decode("utf-8", "replace")
         shown = "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
         return ("[...]\n" if self._output.is_cut else "") + shown
@@ -166,7 +166,7 @@ class _Output:
                     del self._kept[: -self._most]
 
     def content(self) -> bytes:
-        """Return what was kept."""
+        """Return the kept output."""
         self._reader.join(timeout=5)
         return bytes(self._kept)
 

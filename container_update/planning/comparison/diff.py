@@ -133,7 +133,7 @@ def _is_read_otherwise(manifest: Manifest, live: Json) -> bool:
 def config_change(
     old: Manifest | None, new: Manifest, live: Json | None, after: Json
 ) -> ConfigDifference | None:
-    """Return how the live object differs from what it is to be; None where it does not.
+    """Return how the live object differs from its manifest; None where it does not.
 
     Labels and annotations are of no key: they alone change nothing for a container.
 
@@ -304,7 +304,7 @@ class _Field:
     at: FieldPath = ()
     is_there: bool = True
     is_hidden: bool = False
-    """It is part of a Secret, wherever that is described."""
+    """It is part of a Secret."""
 
     def part(self, step: str | int | None) -> _Field:
         """Return a field in this one; None: one that it does not have."""

@@ -265,7 +265,7 @@ def with_fields_of_others(new: Json, old: Json | None, live: Json) -> Json:
 def _has_written(
     tree: _Tree, said: Any, live: Any, applies: bool, key: Container[str] = ()
 ) -> bool:
-    """Tell whether a manager wrote what is said.
+    """Tell whether a manager wrote the stated value.
 
     :param key: the names by which the element of a list is told: who applies anything of it applies
         them too.
@@ -342,5 +342,5 @@ def _is_branch(tree: _Tree) -> bool:
 
 
 def _is_unsaid(value: Any) -> bool:
-    """Tell whether a manifest leaves a value to others: '' and [] stand for what is filled in."""
+    """Tell whether a manifest leaves a value to the server: it says '' or []."""
     return value is None or value in ("", {}, [])

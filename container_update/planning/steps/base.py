@@ -94,7 +94,7 @@ class ObjectStep(Step):
 
 
 def _end(written: Json, live: Json) -> str:
-    """Return how another client ended what was written: it is gone, or has no pods any more."""
+    """Return how another client undid the write: the object is gone, or has no pods any more."""
     if live["metadata"]["uid"] != written["metadata"]["uid"]:
         return "was deleted and created again by another client"
     if is_deleting(live):

@@ -102,7 +102,7 @@ class ManifestStep(WorkloadStep):
     """Of a Deployment that is removed: the name of the one that takes its place, with as many pods
     as it has by then."""
     mends: bool = field(default=False, kw_only=True)
-    """What others changed in the live object is brought back too, not only what is new."""
+    """Other clients' changes of the live object are reverted too."""
 
     @property
     def can_be_repeated(self) -> bool:

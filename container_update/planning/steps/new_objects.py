@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bodies of objects that are created, from manifests or from what was live before."""
+"""Bodies of objects that are created, from manifests or from earlier live objects."""
 
 from __future__ import annotations
 

@@ -8,26 +8,35 @@ of the steps of operations, a viewer gets those that he looks at.
 from __future__ import annotations
 
 import json
+import logging
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from itertools import groupby
+from functools import partial
+from itertools import chain, groupby, islice
 from typing import Any
 
 from cachetools import TTLCache, cached
 from sqlalchemy import func, select
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
+from container_update.model.context_threads import daemon
 from container_update.model.objects import Json
 from container_update.vnfm import packages
 from container_update.vnfm.api import representations
-from container_update.vnfm.lcm.live.resources import resources_of
+from container_update.vnfm.lcm.live.resources import BAD, resources_of
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import RUNNING, UNSETTLED, State
 from container_update.vnfm.store.rows import Instance, OperationRow, Package, StepRow
 from container_update.vnfm.view import summaries
 from container_update.vnfm.view.summaries import TableRow, Wanted, page_of, rows_of
+from container_update.workloads.pod_state import Tone
+
+LOG = logging.getLogger(__name__)
 
 PACE_SECONDS = 1.0
 """The least time between two readings, for all viewers together."""
@@ -79,6 +88,7 @@ class Feed:
         self._service = service
         self._version: Any = None
         self._reading = FeedReading({}, (), {}, {})
+        self._patrol = Patrol(partial(resources_of, service))
         self.read: Callable[[], FeedReading] = _pace(1)(self._read_now)
         """Returns what there is now, or was a moment ago; SQLAlchemyError: there is no answer."""
 
@@ -89,8 +99,9 @@ class Feed:
 
     def _read(self, session: Session) -> FeedReading:
         """Read what may have changed: everything only if :func:`_version` did."""
-        version = _version(session)
+        version = (_version(session), dict(self._patrol.troubles))
         if version == self._version:
+            self._patrol.look_at_next()
             progress, steps = _progress(session, RUNNING)
             before = self._reading
             progress = {**before.sections["progress"], **progress}
@@ -100,7 +111,7 @@ class Feed:
         ended = session.execute(last.group_by(OperationRow.instance_id))
         since = {row[0]: row[1] for row in ended}
         instances = [
-            summaries.instance(row, since.get(row.id))
+            summaries.instance(row, since.get(row.id), self._patrol.troubles.get(row.id, ""))
             for row in session.scalars(select(Instance).order_by(Instance.created))
         ]
         names = {each["id"]: each["name"] for each in instances}
@@ -119,6 +130,7 @@ class Feed:
             "progress": progress,
         }
         self._version = version
+        self._patrol.follow({e["id"] for e in instances if e["isInstantiated"]} - unsettled.keys())
         rows = rows_of(instances, unsettled)
         return FeedReading(sections, rows, {id_: op["id"] for id_, op in unsettled.items()}, steps)
 
@@ -183,6 +195,56 @@ def _pick(texts: Mapping[str, str], ids: Iterable[str]) -> dict[str, str]:
 
 
 # --- live resources -----------------------------------------------------------------------------
+
+
+class Patrol:
+    """Looks at the resources of settled instances, one after another, while a user views the page:
+    one look in :data:`PACE_SECONDS` at most, however many instances and viewers there are.
+
+    :param read: returns the resources of an instance.
+    """
+
+    def __init__(self, read: Callable[[str], Json]) -> None:
+        self._read, self._waiting, self._looks = read, deque[str](), threading.Lock()
+        self.troubles: dict[str, str] = {}
+        """By the id of an instance what the last look saw."""
+
+    def follow(self, settled: AbstractSet[str]) -> None:
+        """Look at these from now on, at new ones first."""
+        waiting = [id_ for id_ in self._waiting if id_ in settled]
+        self._waiting = deque([*(settled - set(waiting)), *waiting])
+        for id_ in set(self.troubles) - settled:
+            self.troubles.pop(id_, None)
+
+    def look_at_next(self) -> None:
+        """Begin the next look, unless the last one has not ended."""
+        if self._waiting and self._looks.acquire(blocking=False):
+            self._waiting.rotate(-1)
+            daemon(self._look, self._waiting[-1], name="patrol").start()
+
+    def _look(self, instance_id: str) -> None:
+        text = ""
+        try:
+            text = trouble_of(self._read(instance_id)["vdus"])
+        except (ProblemError, SQLAlchemyError) as error:  # no trouble of the instance is known
+            LOG.debug("VNF instance %s: not looked at: %s", instance_id, error)
+        finally:
+            self._looks.release()
+        if text:
+            self.troubles[instance_id] = text
+        else:
+            self.troubles.pop(instance_id, None)
+
+
+def trouble_of(vdus: Iterable[Json]) -> str:
+    """Return the first workload that fails, with what a pod of it says; '' where none does."""
+    for workload in chain.from_iterable(vdu["workloads"] for vdu in vdus):
+        if workload["state"] == BAD:
+            bad = (pod for pod in workload["vnfcs"] if pod["tone"] == Tone.BAD.value)
+            problems = (pod["problem"] or pod["state"] for pod in bad)
+            return ": ".join([workload["object"], *islice(problems, 1)])
+    return ""
+
 
 _KEPT = 256
 """The number of instances whose last reading is kept."""

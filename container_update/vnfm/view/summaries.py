@@ -47,10 +47,11 @@ def name_of(row: Instance) -> str:
     return str(row.body.get("vnfInstanceName") or row.id)
 
 
-def instance(row: Instance, since: datetime | None = None) -> Json:
+def instance(row: Instance, since: datetime | None = None, trouble: str = "") -> Json:
     """Return a VNF instance, with what the requests about it need.
 
     :param since: when its last operation came to where it is; None: it had none.
+    :param trouble: of its pods, without an operation.
     """
     body: dict[str, Any] = row.body
     info = body.get("instantiatedVnfInfo") or {}
@@ -66,6 +67,7 @@ def instance(row: Instance, since: datetime | None = None) -> Json:
         "package": _join(body.get("vnfProductName"), body.get("vnfSoftwareVersion")),
         "vnfdId": row.vnfd_id,
         "isInstantiated": row.instantiated,
+        "trouble": trouble,
         "namespace": (holder.get("metadata") or {}).get("namespace"),
         "stack": info.get("instance_id"),
         "aspects": [
@@ -151,6 +153,8 @@ class Health(str, enum.Enum):
 
     DECISION = "decision"
     """Its operation waits for a person."""
+    TROUBLE = "trouble"
+    """No operation runs, and a pod fails or a workload is missing."""
     AT_WORK = "at-work"
     """It has another operation that has not ended."""
     INSTANTIATED = "instantiated"
@@ -183,13 +187,13 @@ class Wanted:
 
 
 def rows_of(instances: Iterable[Json], unsettled: Mapping[str, Json]) -> tuple[TableRow, ...]:
-    """Return the rows, those that wait for a person first, then by name.
+    """Return the rows, those in trouble first, then by name.
 
     :param unsettled: by the id of the instance the operation that has not ended.
     """
     conditions = [(each, _condition(each, unsettled.get(each["id"]))) for each in instances]
     order = list(Health)
-    conditions.sort(key=lambda row: (order.index(row[1]) if row[1] in order[:2] else len(order),
+    conditions.sort(key=lambda row: (order.index(row[1]) if row[1] in order[:3] else len(order),
                                 _natural(row[0]["name"]), row[0]["id"]))  # fmt: skip
     return tuple(_row(each, condition) for each, condition in conditions)
 
@@ -222,6 +226,8 @@ def _condition(instance: Json, operation: Json | None) -> Health:
     if operation is not None:
         waits = set(operation["requests"]) - {Request.CANCEL.value}
         return Health.DECISION if waits else Health.AT_WORK
+    if instance["trouble"]:
+        return Health.TROUBLE
     return Health.INSTANTIATED if instance["isInstantiated"] else Health.NOT_INSTANTIATED
 
 

@@ -39,7 +39,7 @@ def test_values_of_another_format_are_refused() -> None:
 def test_a_status_says_what_runs_and_who_holds_it() -> None:
     status = Status(UNDOING, "host.1", "since noon", expired=True)
     assert str(status) == (
-        "operation op-1 of host.1, started 2026-01-01T00:00:00+00:00, being undone:\n"
+        "Operation op-1 of host.1, started 2026-01-01 00:00:00 UTC, being undone:\n"
         "Held by host.1 since noon (expired)."
     )
     assert status.as_dict() == {
@@ -52,6 +52,7 @@ def test_a_status_says_what_runs_and_who_holds_it() -> None:
         "expired": True,
         "leftovers": [],
         "frozen": None,
+        "nextStep": "resume or rollback",
     }
     assert str(Status(None)) == "No operation is under way."
 

@@ -8,7 +8,7 @@ class ResourceFailedError(Exception):
     """A resource failed. The text of the error is the resource's ``resource_status_reason``."""
 
 
-def refused(error: str, name: str, reason: str) -> ResourceFailedError:
+def refusal(error: str, name: str, reason: str) -> ResourceFailedError:
     """Return the failure of a resource whose service refused a request.
 
     :param error: Heat's name of the error.
@@ -34,6 +34,6 @@ def below(name: str, action: str, reason: str) -> ResourceFailedError:
     return ResourceFailedError(f"{error}: resources.{name}.{path}: {message}")
 
 
-def cancelled(name: str, action: str) -> ResourceFailedError:
+def cancellation(name: str, action: str) -> ResourceFailedError:
     """Return the failure of a resource whose nested stack was cancelled between two updates."""
     return ResourceFailedError(f"resources.{name}: Stack {action} cancelled")

@@ -38,12 +38,12 @@ def next_templates(resource: StackResource, group: Stack, properties: Json) -> I
     if properties["resource"] != resource.properties.get("resource"):
         batch = _batch_size(properties)
         for _ in range(math.ceil(len(group.resources) / batch)):
-            kept = {**properties, "desired_capacity": len(_stored(group))}
-            yield _template(resource, dict(_definitions(_stored(group), kept, batch)))
-    yield _template(resource, dict(_definitions(_stored(group), properties, 0)))
+            kept = {**properties, "desired_capacity": len(_stored_members(group))}
+            yield _template(resource, dict(_definitions(_stored_members(group), kept, batch)))
+    yield _template(resource, dict(_definitions(_stored_members(group), properties, 0)))
 
 
-def _stored(group: Stack) -> list[tuple[str, Json]]:
+def _stored_members(group: Stack) -> list[tuple[str, Json]]:
     """Return the members with their stored definitions, in the order in which Heat removes them.
 
     The unhealthy ones come first, then the oldest.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from container_update.emulator.heat import resource_types
-from container_update.emulator.heat.engine.failures import refused
+from container_update.emulator.heat.engine.failures import refusal
 from container_update.emulator.heat.faults import NO_HOST, CloudFaults, ResourceFault
 from container_update.emulator.heat.stacks import StackResource, new_id
 from container_update.emulator.json_type import Json
@@ -52,7 +52,7 @@ class Services:
         if is_server:
             self._check_quota(resource)
         if fault and not fault.stuck and fault.error != IN_ERROR:
-            raise refused(fault.error, resource.name, fault.reason)
+            raise refusal(fault.error, resource.name, fault.reason)
         label = resource.physical_id or f"{resource.stack.name}-{resource.name}"
         resource.physical_id = resource_types.physical_id(
             resource.kind, label, new_id(), properties
@@ -64,7 +64,7 @@ class Services:
         await self._take_time(resource, properties, fault)
         if fault and not fault.stuck:
             resource.facts["status"] = "ERROR"
-            raise refused(fault.error, resource.name, fault.reason)
+            raise refusal(fault.error, resource.name, fault.reason)
         if is_server:
             resource.facts["status"] = "ACTIVE"
 
@@ -76,14 +76,14 @@ class Services:
             return
         await self._take_time(resource, properties, fault)
         if fault and not fault.stuck:
-            raise refused(fault.error, resource.name, fault.reason)
+            raise refusal(fault.error, resource.name, fault.reason)
 
     async def delete(self, resource: StackResource) -> None:
         """Delete a resource."""
         fault = self.fault_of(resource, "DELETE", resource.properties)
         await self._take_time(resource, {}, fault)
         if fault and not fault.stuck:
-            raise refused(fault.error, resource.name, fault.reason)
+            raise refusal(fault.error, resource.name, fault.reason)
         resource.facts = {}
 
     async def _take_time(
@@ -104,7 +104,7 @@ class Services:
                 f"Quota exceeded for instances: Requested 1, but already used {used} of {limit} "
                 "instances (HTTP 403)"
             )
-            raise refused("Forbidden", resource.name, reason)
+            raise refusal("Forbidden", resource.name, reason)
 
     async def _change_server(
         self, resource: StackResource, properties: Json, fault: ResourceFault | None
@@ -115,7 +115,7 @@ class Services:
                 await self._faults.wait_for_release()
             if fault.ruins:
                 resource.facts["status"] = "ERROR"
-            raise refused(fault.error, resource.name, fault.reason)
+            raise refusal(fault.error, resource.name, fault.reason)
         for key in changed:
             self._check_state(resource, key, properties)
             is_stuck = fault is not None and fault.stuck and key == changed[0]
@@ -128,7 +128,7 @@ class Services:
         action, status = _ACTIONS[key][0], resource.facts["status"]
         if status != "ACTIVE":
             reason = f"Cannot '{action}' a server while it is in status {status} (HTTP 409)"
-            raise refused("Conflict", resource.name, reason)
+            raise refusal("Conflict", resource.name, reason)
         if key != "flavor":
             return
         disks, now = self._faults.disks, resource.facts["flavor"]
@@ -139,7 +139,7 @@ class Services:
                 f"Flavor disk is {disks[asked] * _GIB} bytes, minimum size is "
                 f"{disks[now] * _GIB} bytes. (HTTP 400)"
             )
-            raise refused("BadRequest", resource.name, reason)
+            raise refusal("BadRequest", resource.name, reason)
 
     async def _act(self, facts: Json, key: str, value: Any, is_stuck: bool) -> None:
         """Rebuild or resize a server. What it was keeps its facts, should it be deleted."""

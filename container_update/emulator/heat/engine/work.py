@@ -13,9 +13,9 @@ from container_update.emulator.heat.engine import groups
 from container_update.emulator.heat.engine.failures import (
     ResourceFailedError,
     below,
-    cancelled,
+    cancellation,
     invalid,
-    refused,
+    refusal,
 )
 from container_update.emulator.heat.engine.services import Services, is_in_error
 from container_update.emulator.heat.faults import CloudFaults
@@ -171,7 +171,7 @@ class Worker:
         try:
             for template in _templates(resource, properties):
                 if traversal.is_stopped:
-                    raise cancelled(resource.name, "UPDATE")
+                    raise cancellation(resource.name, "UPDATE")
                 await self._bring(resource, template, properties)
         except ResourceFailedError as error:
             resource.enter("UPDATE", "FAILED", str(error))
@@ -224,12 +224,12 @@ def _file(resource: StackResource) -> Json:
     files = resource.stack.files
     if resource.kind not in files:
         reason = f'Could not fetch remote template "{resource.kind}"'
-        raise refused("NotFound", resource.name, reason)
+        raise refusal("NotFound", resource.name, reason)
     return hot.parse(files[resource.kind])
 
 
 async def _until_settled(resource: StackResource, nested: Stack, action: str) -> None:
-    await nested.settled()
+    await nested.wait_until_settled()
     if nested.state != f"{action}_COMPLETE":
         raise below(resource.name, action, nested.reason)
 

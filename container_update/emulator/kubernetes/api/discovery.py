@@ -34,8 +34,12 @@ def document(catalogue: Catalogue, path: str, address: str, in_one: bool) -> Jso
     """
     fixed: dict[str, Callable[[], Json]] = {
         "/version": lambda: VERSION,
-        "/api": lambda: aggregated(catalogue, core=True) if in_one else core_versions(address),
-        "/apis": lambda: aggregated(catalogue, core=False) if in_one else groups(catalogue),
+        "/api": lambda: (
+            aggregated_discovery(catalogue, core=True) if in_one else core_versions(address)
+        ),
+        "/apis": lambda: (
+            aggregated_discovery(catalogue, core=False) if in_one else groups(catalogue)
+        ),
         "/openapi/v3": lambda: openapi_index(catalogue),
     }
     if path in fixed:
@@ -101,7 +105,7 @@ def resources(catalogue: Catalogue, group_name: str, version: str) -> Json | Non
     return body
 
 
-def aggregated(catalogue: Catalogue, core: bool) -> Json:
+def aggregated_discovery(catalogue: Catalogue, core: bool) -> Json:
     """Return /api (*core*) or /apis with all resources in one document."""
     names = [""] if core else _group_names(catalogue)
     items = []

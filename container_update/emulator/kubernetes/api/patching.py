@@ -68,10 +68,10 @@ def _json_patch(base: Json, patch: Any) -> Json:
 
 def _merge_patch(base: Json, patch: Any) -> Json:
     _require_object(patch)
-    return dict(_merged(copy.deepcopy(base), copy.deepcopy(patch)))
+    return dict(_merge(copy.deepcopy(base), copy.deepcopy(patch)))
 
 
-def _merged(target: Any, patch: Any) -> Any:
+def _merge(target: Any, patch: Any) -> Any:
     if not isinstance(patch, dict):
         return patch
     if not isinstance(target, dict):
@@ -80,7 +80,7 @@ def _merged(target: Any, patch: Any) -> Any:
         if value is None:
             target.pop(key, None)
         else:
-            target[key] = _merged(target.get(key), value)
+            target[key] = _merge(target.get(key), value)
     return target
 
 
@@ -151,7 +151,7 @@ def _merged_map(target: Json, patch: Json) -> Json:
             target[key] = _merged_field(key, target.get(key), value)
     for field, order in orders.items():
         if isinstance(target.get(field), list):
-            target[field] = _ordered(field, target[field], order)
+            target[field] = _order(field, target[field], order)
     return target
 
 
@@ -206,7 +206,7 @@ def _merged_list(current: list[Any], patch: list[Any], key: str) -> list[Any]:
     return merged
 
 
-def _ordered(field: str, elements: list[Any], order: list[Any]) -> list[Any]:
+def _order(field: str, elements: list[Any], order: list[Any]) -> list[Any]:
     """Return the elements in this order; others stay behind their predecessors."""
     key = _merge_key(field, elements)
     identity: Callable[[Any], Any] = str if key is None else itemgetter(key)

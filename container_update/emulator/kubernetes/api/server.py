@@ -84,7 +84,7 @@ class ApiServer(HttpServer):
     # --- one request ----------------------------------------------------------------------------
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
-        return await self.recorded(request, self._respond)
+        return await self.record_request(request, self._respond)
 
     async def _respond(self, request: web.Request) -> web.StreamResponse:
         try:
@@ -154,7 +154,7 @@ class ApiServer(HttpServer):
         try:
             self._watches.check_version(target.resource.key, version)
         except ApiError as error:
-            raise api_errors.expired(
+            raise api_errors.expired_error(
                 "The provided continue parameter is too old to display a consistent list result. "
                 "You can start a new list without the continue parameter."
             ) from error

@@ -67,7 +67,7 @@ class WriteRequest:
         """
         stated = self.query.get("fieldValidation") or "Warn"
         if stated not in _VALIDATIONS:
-            error = api_errors.unsupported("fieldValidation", stated, ("", *_VALIDATIONS))
+            error = api_errors.unsupported_error("fieldValidation", stated, ("", *_VALIDATIONS))
             raise self.invalid_options(error)
         target = self.target
         if stated == "Ignore" or target.subresource not in ("", "status"):
@@ -87,7 +87,7 @@ class WriteRequest:
     def is_dry_run(self, stated: list[str]) -> bool:
         """Return whether the options say ``All``; raise 422 where they say something else."""
         if any(value != "All" for value in stated):
-            raise self.invalid_options(api_errors.unsupported("dryRun", stated, ["All"]))
+            raise self.invalid_options(api_errors.unsupported_error("dryRun", stated, ["All"]))
         return bool(stated)
 
     def invalid_options(self, *errors: FieldError) -> ApiError:
@@ -173,11 +173,11 @@ def _apply(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
     kind, name = target.resource, target.name
     if not query.get("fieldManager"):
         why = "is required for apply patch"
-        error = api_errors.required("fieldManager", why)
+        error = api_errors.required_error("fieldManager", why)
         raise api_errors.invalid("meta.k8s.io", "PatchOptions", "", [error])
     applied = {**_object_in(request)}
     applied["metadata"] = {"name": name, **(applied.get("metadata") or {})}
-    if problem := ownership.undeclared(kind, applied):
+    if problem := ownership.undeclared_field(kind, applied):
         raise api_errors.not_typed(target.space, name, target.api_version, kind.kind, problem)
     applied, manager = shape.read(kind, applied), request.manager(ownership.APPLY)
 
@@ -192,7 +192,7 @@ def _apply(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
     found = ownership.conflicts(kind, manager, live, applied)
     if found and not flag(query, "force"):
         raise api_errors.apply_conflict([(str(each.manager), each.field) for each in found])
-    return _replace(registry, request, ownership.merged(kind, manager, live, applied), own)
+    return _replace(registry, request, ownership.merge(kind, manager, live, applied), own)
 
 
 def delete(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
@@ -281,7 +281,9 @@ def _delete_options(request: WriteRequest) -> Json:
     grace, propagation = options.get("gracePeriodSeconds"), options.get("propagationPolicy")
     orphan = options.get("orphanDependents")
     if propagation not in (None, *_PROPAGATIONS):
-        error = api_errors.unsupported("propagationPolicy", propagation, (*_PROPAGATIONS, "nil"))
+        error = api_errors.unsupported_error(
+            "propagationPolicy", propagation, (*_PROPAGATIONS, "nil")
+        )
         raise request.invalid_options(error)
     if propagation is not None and orphan is not None:
         why = "orphanDependents and deletionPropagation cannot be both set"

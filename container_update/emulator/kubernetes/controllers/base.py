@@ -152,7 +152,7 @@ class Controller(ABC):
         """Stop processing keys."""
         self.queue.stop()
 
-    def stored(self, uid: str) -> Json | None:
+    def stored_object(self, uid: str) -> Json | None:
         """Return the object of this UID, of any resource, or None."""
         ref = self.index.ref_of(uid)
         return self.registry.get(*ref) if ref is not None else None

@@ -10,12 +10,12 @@ from container_update.emulator.kubernetes import pod_state
 from container_update.emulator.kubernetes.api_errors import ApiError
 from container_update.emulator.kubernetes.controllers.base import Controller, Handler
 from container_update.emulator.kubernetes.objects import (
-    adopted,
+    adopt,
     controller_of,
     is_deleting,
     key_of,
     labels_of,
-    released,
+    release,
 )
 from container_update.emulator.kubernetes.selectors import matches
 
@@ -44,16 +44,16 @@ class ClaimingController(Controller):
         """
         uid = owner["metadata"]["uid"]
         kept = []
-        for obj in self.index.controlled(self.owned, uid):
+        for obj in self.index.controlled_objects(self.owned, uid):
             if self.selects(owner, obj):
                 kept.append(obj)
             else:
-                self._write(released(obj, uid))
+                self._write(release(obj, uid))
         if is_deleting(owner):
             return kept
         for obj in self.index.orphans(self.owned, owner["metadata"]["namespace"]):
             if self.selects(owner, obj) and not is_deleting(obj):
-                kept.append(self._write(adopted(obj, owner)))
+                kept.append(self._write(adopt(obj, owner)))
         return kept
 
     def selects(self, owner: Json, obj: Json) -> bool:

@@ -34,21 +34,21 @@ class CustomDefinitions(Controller):
 
     def handlers(self) -> Mapping[str, Handler]:
         """Handle definitions, and every object that is removed."""
-        return {self.resource: self._changed, "*": self._object_changed}
+        return {self.resource: self._take_event, "*": self._object_changed}
 
     def reconcile(self, definition: Json) -> None:
         """Establish a new definition; delete the objects of a deleted one, then let it go."""
         if is_deleting(definition):
             self._empty(definition)
         elif not is_established(definition):
-            status = initial_status.established(definition)
+            status = initial_status.established_status(definition)
             now, then = (
                 condition_of(each, ESTABLISHED) for each in (definition, {"status": status})
             )
             if (now or {}).get("status") != (then or {}).get("status"):
                 self.write_status(definition, status)
 
-    def _changed(self, event: str, definition: Json, _previous: Json | None) -> None:
+    def _take_event(self, event: str, definition: Json, _previous: Json | None) -> None:
         if is_deleting(definition):
             self.queue.add(key_of(definition))
         elif event == "ADDED" or not is_established(definition):

@@ -75,7 +75,7 @@ class DisruptionBudgets(Controller):
     def _top_owner(self, obj: Json) -> Json:
         """Return the last in the chain of owners; the pod itself if it has none."""
         owner = controller_of(obj)
-        stored = self.stored(owner["uid"]) if owner is not None else None
+        stored = self.stored_object(owner["uid"]) if owner is not None else None
         return obj if stored is None else self._top_owner(stored)
 
 

@@ -58,7 +58,7 @@ class EndpointSlices(Controller):
 
     def _write_slice(self, service: Json, pods: list[Json]) -> None:
         name, uid = service["metadata"]["name"], service["metadata"]["uid"]
-        owned = self.index.controlled("endpointslices", uid)
+        owned = self.index.controlled_objects("endpointslices", uid)
         content = {
             "endpoints": [_endpoint(service, pod) for pod in pods],
             "ports": _ports(service, pods),
@@ -92,7 +92,7 @@ class EndpointSlices(Controller):
     ) -> None:
         """Create *new* with the content, or write it into the stored object if it differs."""
         body = {**(stored or new), **content}
-        body["metadata"] = _stamped(body["metadata"])
+        body["metadata"] = _stamp(body["metadata"])
         if stored is None:
             self.registry.create(resource, service["metadata"]["namespace"], body)
         elif any((stored.get(key) or []) != value for key, value in content.items()):
@@ -181,6 +181,6 @@ def _headless(service: Json) -> Json:
     return {HEADLESS_LABEL: ""} if service["spec"].get("clusterIP") == "None" else {}
 
 
-def _stamped(metadata: Json) -> Json:
+def _stamp(metadata: Json) -> Json:
     annotations = {**(metadata.get("annotations") or {}), TRIGGER_TIME: stamp()}
     return {**metadata, "annotations": annotations}

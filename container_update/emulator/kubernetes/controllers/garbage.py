@@ -23,7 +23,7 @@ from container_update.emulator.kubernetes.objects import (
     has_finalizer,
     is_deleting,
     owner_references,
-    released,
+    release,
     without_finalizer,
 )
 from container_update.emulator.kubernetes.registry import FOREGROUND, ORPHAN
@@ -40,11 +40,11 @@ class GarbageCollector(Controller):
 
     def handlers(self) -> Mapping[str, Handler]:
         """Handle every object."""
-        return {"*": self._changed}
+        return {"*": self._take_event}
 
     def process(self, key: Key) -> None:
         """Reconcile the object of this UID, if it still exists."""
-        obj = self.stored(key[1])
+        obj = self.stored_object(key[1])
         if obj is not None:
             self.reconcile(obj)
 
@@ -59,14 +59,14 @@ class GarbageCollector(Controller):
             return
         if len(removed) + len(waiting) < len(owner_references(obj)):
             for owner in (*removed, *waiting):
-                obj = released(obj, owner)
+                obj = release(obj, owner)
             self.registry.update(*ref, obj)
             return
         foreground = bool(waiting) and bool(self.index.dependents(uid))
         propagation = "Foreground" if foreground else "Background"
         self.registry.delete(*ref, uid=uid, propagation=propagation)
 
-    def _changed(self, event: str, obj: Json, _previous: Json | None) -> None:
+    def _take_event(self, event: str, obj: Json, _previous: Json | None) -> None:
         metadata = obj["metadata"]
         if event == "DELETED":
             for ref in self.index.dependents(metadata["uid"]):
@@ -88,7 +88,7 @@ class GarbageCollector(Controller):
         """Return the UIDs of owners that are removed, and of those that wait for this object."""
         removed, waiting = [], []
         for owner in owner_references(obj):
-            stored = self.stored(owner["uid"])
+            stored = self.stored_object(owner["uid"])
             if stored is None:
                 removed.append(owner["uid"])
             elif is_deleting(stored) and has_finalizer(stored, FOREGROUND):
@@ -122,7 +122,7 @@ class GarbageCollector(Controller):
     def _release(self, ref: Ref, uid: str) -> None:
         obj = self.registry.get(*ref)
         if obj is not None:
-            self.registry.update(*ref, released(obj, uid))
+            self.registry.update(*ref, release(obj, uid))
 
     def stop(self) -> None:
         """Stop both queues."""

@@ -48,7 +48,7 @@ class Index:
         self._namespaces[ref.namespace][ref] = obj
         self._add(ref, obj)
 
-    def controlled(self, resource: str, uid: str) -> list[Json]:
+    def controlled_objects(self, resource: str, uid: str) -> list[Json]:
         """Return the objects of *resource* whose controller has this UID, oldest first."""
         return list(self._controlled.get((resource, uid), {}).values())
 

@@ -21,15 +21,15 @@ class Quotas(Controller):
 
     def handlers(self) -> Mapping[str, Handler]:
         """Handle every object that is created, changed or removed."""
-        return {"*": self._changed}
+        return {"*": self._take_event}
 
     def reconcile(self, obj: Json) -> None:
         """Write the status of a quota."""
-        counted = quota.used(obj, self.registry.catalogue, self.registry.list)
+        counted = quota.usage(obj, self.registry.catalogue, self.registry.list)
         status = {"hard": obj["spec"].get("hard", {}), "used": counted}
         if obj.get("status") != status:
             self.write_status(obj, status)
 
-    def _changed(self, _event: str, obj: Json, _previous: Json | None) -> None:
+    def _take_event(self, _event: str, obj: Json, _previous: Json | None) -> None:
         for known in self.registry.list(self.resource, obj["metadata"].get("namespace", "")):
             self.queue.add(key_of(known))

@@ -136,7 +136,7 @@ def _items(reference: Json, content: Mapping[str, bytes]) -> Iterator[tuple[str,
 def _value(pod: Json, entry: Json, env: Mapping[str, str], lookup: Lookup) -> str | None:
     source = entry.get("valueFrom")
     if not source:
-        return _expanded(entry.get("value", ""), env)
+        return _expand(entry.get("value", ""), env)
     if "fieldRef" in source:
         return _field_of(pod, source["fieldRef"])
     for kind, field in (("ConfigMap", "configMapKeyRef"), ("Secret", "secretKeyRef")):
@@ -175,7 +175,7 @@ def _name_in(reference: Json) -> str:
     return str(reference.get("name") or reference.get("secretName", ""))
 
 
-def _expanded(value: str, env: Mapping[str, str]) -> str:
+def _expand(value: str, env: Mapping[str, str]) -> str:
     """Replace ``$(NAME)`` if the variable is known, and ``$$`` by a dollar sign."""
 
     def replacement(match: re.Match[str]) -> str:

@@ -84,7 +84,7 @@ class Kubelet:
                 del self._workers[uid]
                 del self._by_namespace[namespace][uid]
         elif worker is not None:
-            worker.changed(pod)
+            worker.take_changed(pod)
         elif pod["spec"].get("nodeName"):
             self._start_worker(pod)
 

@@ -136,7 +136,7 @@ def pod_status(pod: Json, sandbox: Sandbox, containers: Sequence[ContainerState]
     policy = pod["spec"].get("restartPolicy", "Always")
     phase = phase_of(containers, policy)
     finished = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}.get(phase, "")
-    conditions = _timed(_conditions(sandbox, containers, finished), pod, now)
+    conditions = _with_times(_conditions(sandbox, containers, finished), pod, now)
     return {**_base(pod, sandbox, containers), "phase": phase, "conditions": conditions}
 
 
@@ -157,7 +157,7 @@ def stopped_status(
     return {
         **_base(pod, sandbox, containers),
         "phase": "Failed" if failed else "Succeeded",
-        "conditions": _timed(conditions, pod, now),
+        "conditions": _with_times(conditions, pod, now),
     }
 
 
@@ -173,7 +173,7 @@ def evicted_status(
         "phase": "Failed",
         "reason": "Evicted",
         "message": message,
-        "conditions": _timed(conditions, pod, now),
+        "conditions": _with_times(conditions, pod, now),
     }
 
 
@@ -260,7 +260,7 @@ def _condition(kind: str, holds: bool) -> Json:
     return {"type": kind, "status": str(holds), "lastProbeTime": None}
 
 
-def _timed(new: list[Json], pod: Json, now: str) -> list[Json]:
+def _with_times(new: list[Json], pod: Json, now: str) -> list[Json]:
     """Return the conditions with their times, then the pod's conditions of other types."""
     before = {entry["type"]: entry for entry in pod.get("status", {}).get("conditions") or []}
     timed = []

@@ -95,7 +95,7 @@ class PodWorker:
             self._flush()
             self._mount()
 
-    def changed(self, pod: Json) -> None:
+    def take_changed(self, pod: Json) -> None:
         """Handle a changed pod."""
         self._pod = pod
         if self._closed:
@@ -130,7 +130,7 @@ class PodWorker:
         """End all running containers, as if by themselves."""
         for container in self._containers:
             if container.is_running and not self._stopping:
-                self._exited(container, code)
+                self._take_exit(container, code)
 
     def close(self) -> None:
         """Stop working on the pod."""
@@ -185,9 +185,9 @@ class PodWorker:
         self._timers.set(container.name, seconds, lambda: act(container))
 
     def _pull(self, container: ContainerState) -> None:
-        self._later(container, self._behaviour.pull_seconds, self._pulled)
+        self._later(container, self._behaviour.pull_seconds, self._take_pulled)
 
-    def _pulled(self, container: ContainerState) -> None:
+    def _take_pulled(self, container: ContainerState) -> None:
         tries = self._failures.get(container.name, 0)
         if not self._behaviour.pull_fails(container.image, tries):
             self._failures.pop(container.name, None)
@@ -271,16 +271,16 @@ class PodWorker:
         if rule is not None:
             code = rule.code
             self._timers.set(
-                container.name, rule.after_seconds, lambda: self._exited(container, code)
+                container.name, rule.after_seconds, lambda: self._take_exit(container, code)
             )
             return rule.after_seconds <= 0
         if container.is_init and not container.is_sidecar:
             self._timers.set(
-                container.name, self._behaviour.init_seconds, lambda: self._exited(container, 0)
+                container.name, self._behaviour.init_seconds, lambda: self._take_exit(container, 0)
             )
         return False
 
-    def _exited(self, container: ContainerState, code: int) -> None:
+    def _take_exit(self, container: ContainerState, code: int) -> None:
         """Handle a container that exited by itself."""
         self._timers.cancel(f"{container.name} ready")
         container.end(code, stamp())
@@ -350,9 +350,9 @@ class PodWorker:
                 if container.is_running:
                     self._report(container, "Killing", f"Stopping container {container.name}")
         code = _KILLED if seconds > grace else 0
-        self._timers.set(_POD, min(seconds, grace), lambda: self._stopped(code))
+        self._timers.set(_POD, min(seconds, grace), lambda: self._take_stop(code))
 
-    def _stopped(self, code: int) -> None:
+    def _take_stop(self, code: int) -> None:
         self.close()
         for container in self._containers:
             if container.is_running:
@@ -363,7 +363,7 @@ class PodWorker:
 
     def _remove(self) -> None:
         """Remove the pod from the registry."""
-        stored = self._stored()
+        stored = self._stored_pod()
         if stored is not None:
             uid = stored["metadata"]["uid"]
             self._registry.delete("pods", *key_of(stored), uid=uid, grace_seconds=0)
@@ -382,18 +382,18 @@ class PodWorker:
             self._flush()
 
     def _flush(self) -> None:
-        pod = self._stored()
+        pod = self._stored_pod()
         if pod is not None:
             self._write(pod_status(pod, self._sandbox, self._containers, stamp()))
 
     def _write(self, status: Json) -> None:
-        pod = self._stored()
+        pod = self._stored_pod()
         if pod is None or pod.get("status") == status:
             return
         body = {**pod, "status": status}
         self._pod = self._registry.update("pods", *key_of(pod), body, subresource="status")
 
-    def _stored(self) -> Json | None:
+    def _stored_pod(self) -> Json | None:
         """Return the pod as it is stored now, or None."""
         pod = self._registry.get("pods", *key_of(self._pod))
         uid = self._pod["metadata"]["uid"]

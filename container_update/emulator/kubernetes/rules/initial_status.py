@@ -89,7 +89,7 @@ def of_definition(definition: Json) -> Json:
     }
 
 
-def established(definition: Json) -> Json:
+def established_status(definition: Json) -> Json:
     """Return the status of a CustomResourceDefinition whose objects are served, unless the CA of
     its conversion webhook is none."""
     served = "True", "InitialNamesAccepted", "the initial names have been accepted"

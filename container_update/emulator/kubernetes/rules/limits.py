@@ -23,7 +23,7 @@ def admit(pod: Json, objects: List) -> None:
     limits = [limit for entry in ranges for limit in entry.get("spec", {}).get("limits", [])]
     limits = [limit for limit in limits if limit.get("type") == "Container"]
     containers = [*spec.get("initContainers", []), *spec.get("containers", [])]
-    written = [text for each in containers for limit in limits for text in _filled(each, limit)]
+    written = [text for each in containers for limit in limits for text in _fill(each, limit)]
     if written:
         text = f"LimitRanger plugin set: {'; '.join(written)}"
         metadata["annotations"] = metadata.get("annotations", {}) | {_ANNOTATION: text}
@@ -36,7 +36,7 @@ def admit(pod: Json, objects: List) -> None:
 _ANNOTATION = "kubernetes.io/limit-ranger"
 
 
-def _filled(container: Json, limit: Json) -> Iterator[str]:
+def _fill(container: Json, limit: Json) -> Iterator[str]:
     """Write what a container does not say, and yield what was written."""
     for part, source in (("requests", "defaultRequest"), ("limits", "default")):
         for name, amount in limit.get(source, {}).items():

@@ -11,7 +11,7 @@ from container_update.emulator.kubernetes.api_errors import (
     forbidden_field,
     invalid_value,
     not_decodable,
-    required,
+    required_error,
 )
 from container_update.emulator.kubernetes.resources import Resource
 
@@ -72,7 +72,7 @@ def errors(kind: Resource, new: Json, old: Json | None = None) -> list[FieldErro
     metadata = new["metadata"]
     name = metadata.get("name")
     if not name and not metadata.get("generateName"):
-        return [required("metadata.name", "name or generateName is required")]
+        return [required_error("metadata.name", "name or generateName is required")]
     problems = name_errors(kind, name) if name else []
     problems += label_errors("metadata.labels", metadata.get("labels", {}))
     problems += _label_key_errors("metadata.annotations", metadata.get("annotations", {}))

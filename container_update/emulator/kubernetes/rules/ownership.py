@@ -153,7 +153,7 @@ def _tree(paths: Iterable[Path]) -> Json:
 def after_update(kind: Resource, manager: FieldManager, old: Json | None, new: Json) -> list[Json]:
     """Return the entries after *manager* wrote *new*: it owns what it has changed."""
     now = leaves(kind, new)
-    changed = _changed(leaves(kind, old or {}), now)
+    changed = _changed_paths(leaves(kind, old or {}), now)
     known = {other: fields & now.keys() for other, fields in owners_of(old).items()}
     kept = (fields for other, fields in known.items() if other.identity == manager.identity)
     return _entries_after(manager, next(kept, frozenset()) | changed, known, changed)
@@ -164,11 +164,11 @@ def after_apply(
 ) -> list[Json]:
     """Return the entries after *applied* was applied: its manager owns all that it names."""
     wanted = leaves(kind, applied)
-    changed = _changed(leaves(kind, old or {}), wanted)
+    changed = _changed_paths(leaves(kind, old or {}), wanted)
     return _entries_after(manager, frozenset(wanted), owners_of(old), changed)
 
 
-def _changed(before: Mapping[Path, Any], now: Mapping[Path, Any]) -> frozenset[Path]:
+def _changed_paths(before: Mapping[Path, Any], now: Mapping[Path, Any]) -> frozenset[Path]:
     return frozenset(p for p, value in now.items() if p not in before or before[p] != value)
 
 
@@ -221,7 +221,7 @@ def conflicts(kind: Resource, manager: FieldManager, live: Json, applied: Json) 
     ]
 
 
-def merged(kind: Resource, manager: FieldManager, live: Json, applied: Json) -> Json:
+def merge(kind: Resource, manager: FieldManager, live: Json, applied: Json) -> Json:
     """Return *live* with what is applied; what its manager applied before and no other manager owns
     goes."""
     root = root_of(kind)
@@ -285,7 +285,7 @@ def _without_field(kind: Type, value: Json, key: str, rest: Path) -> Json:
     return {name: entry for name, entry in value.items() if name != key}
 
 
-def undeclared(kind: Resource, applied: Json) -> str:
+def undeclared_field(kind: Resource, applied: Json) -> str:
     """Return which field of *applied* the kind does not have, '' for none."""
     return ", ".join(
         f".{path}: field not declared in schema" for path in schema.unknown(kind, applied)

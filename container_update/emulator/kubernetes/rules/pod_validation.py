@@ -13,8 +13,8 @@ from container_update.emulator.kubernetes.api_errors import (
     duplicate,
     forbidden_field,
     invalid_value,
-    required,
-    unsupported,
+    required_error,
+    unsupported_error,
 )
 from container_update.emulator.kubernetes.rules import quantity
 from container_update.emulator.kubernetes.rules.metadata import LABEL, label_rule
@@ -38,7 +38,7 @@ def spec_errors(spec: Json, field: str) -> list[FieldError]:
         errors += _volume_errors(spec["volumes"][index], f"{field}.volumes[{index}]")
     containers = spec.get("containers", [])
     if not containers:
-        errors.append(required(f"{field}.containers"))
+        errors.append(required_error(f"{field}.containers"))
     names: list[str] = []
     for group in ("containers", "initContainers"):
         for index, container in enumerate(spec.get(group, [])):
@@ -49,7 +49,7 @@ def spec_errors(spec: Json, field: str) -> list[FieldError]:
             errors += _container_errors(container, place, volumes)
     policy = spec.get("restartPolicy")
     if policy is not None and policy not in _RESTART_POLICIES:
-        errors.append(unsupported(f"{field}.restartPolicy", policy, _RESTART_POLICIES))
+        errors.append(unsupported_error(f"{field}.restartPolicy", policy, _RESTART_POLICIES))
     return errors
 
 
@@ -60,15 +60,15 @@ def _volume_errors(volume: Json, field: str) -> list[FieldError]:
         first = "emptyDir" if "emptyDir" in sources else sources[0]
         return [forbidden_field(f"{field}.{name}", why) for name in sources if name != first]
     if "configMap" in volume and not volume["configMap"].get("name"):
-        return [required(f"{field}.configMap.name")]
+        return [required_error(f"{field}.configMap.name")]
     if "secret" in volume and not volume["secret"].get("secretName"):
-        return [required(f"{field}.secret.secretName")]
+        return [required_error(f"{field}.secret.secretName")]
     return []
 
 
 def _name_error(name: str, field: str, taken: list[str]) -> list[FieldError]:
     if not name:
-        return [required(field)]
+        return [required_error(field)]
     if name in taken:
         return [duplicate(field, name)]
     if not re.fullmatch(LABEL, name):
@@ -82,18 +82,18 @@ def _container_errors(container: Json, field: str, volumes: list[str]) -> list[F
     errors: list[FieldError] = []
     image = container.get("image", "")
     if not image:
-        errors.append(required(f"{field}.image"))
+        errors.append(required_error(f"{field}.image"))
     elif image != image.strip():
         errors.append(
             invalid_value(f"{field}.image", image, "must not have leading or trailing whitespace")
         )
     policy = container.get("imagePullPolicy", "IfNotPresent")
     if policy not in _PULL_POLICIES:
-        errors.append(unsupported(f"{field}.imagePullPolicy", policy, _PULL_POLICIES))
+        errors.append(unsupported_error(f"{field}.imagePullPolicy", policy, _PULL_POLICIES))
     for index, port in enumerate(container.get("ports", [])):
         number = port.get("containerPort", 0)
         if not number:
-            errors.append(required(f"{field}.ports[{index}].containerPort"))
+            errors.append(required_error(f"{field}.ports[{index}].containerPort"))
         elif not 0 < number < 65536:
             why = "must be between 1 and 65535, inclusive"
             errors.append(invalid_value(f"{field}.ports[{index}].containerPort", number, why))
@@ -104,12 +104,12 @@ def _container_errors(container: Json, field: str, volumes: list[str]) -> list[F
     for index, mount in enumerate(container.get("volumeMounts", [])):
         place = f"{field}.volumeMounts[{index}]"
         if not mount.get("name"):
-            errors.append(required(f"{place}.name"))
+            errors.append(required_error(f"{place}.name"))
         elif mount["name"] not in volumes:
             errors.append(dangling(f"{place}.name", mount["name"]))
         path = mount.get("mountPath", "")
         if not path:
-            errors.append(required(f"{place}.mountPath"))
+            errors.append(required_error(f"{place}.mountPath"))
         elif path in paths:
             errors.append(invalid_value(f"{place}.mountPath", path, "must be unique"))
         paths.append(path)
@@ -130,14 +130,14 @@ def _resource_errors(resources: Json, field: str) -> list[FieldError]:
 
 
 def _variable_errors(variable: Json, field: str) -> list[FieldError]:
-    errors = [] if variable.get("name") else [required(f"{field}.name")]
+    errors = [] if variable.get("name") else [required_error(f"{field}.name")]
     source = variable.get("valueFrom")
     if source is not None and variable.get("value"):
         why = "may not be specified when `value` is not empty"
         errors.append(invalid_value(f"{field}.valueFrom", "", why))
     for kind in ("configMapKeyRef", "secretKeyRef"):
         if source and kind in source and not source[kind].get("key"):
-            errors.append(required(f"{field}.valueFrom.{kind}.key"))
+            errors.append(required_error(f"{field}.valueFrom.{kind}.key"))
     return errors
 
 

@@ -23,22 +23,22 @@ _EXPRESSION = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
 
 def value(given: Any) -> Fraction:
     """Return the number that a quantity stands for; raise 400 for what is none."""
-    return _parsed(given)[0]
+    return _parse(given)[0]
 
 
 def canonical(given: Any) -> str:
     """Return a quantity, text or number, as the server stores it; raise 400 for what is none."""
-    number, suffix = _parsed(given)
+    number, suffix = _parse(given)
     sign, number = ("-" if number < 0 else ""), abs(number)
     if suffix in _BINARY[1:] and number >= 1024 and number.denominator == 1:
-        return sign + _scaled(int(number), 1024, _BINARY)
-    text = _scaled(ceil(number * 1000**_ONE), 1000, _DECIMAL)
+        return sign + _scale(int(number), 1024, _BINARY)
+    text = _scale(ceil(number * 1000**_ONE), 1000, _DECIMAL)
     if _EXPONENT.fullmatch(suffix) and text[-1] in _DECIMAL[_ONE + 1 :]:
         text = f"{text[:-1]}e{3 * (_DECIMAL.index(text[-1]) - _ONE)}"
     return sign + text
 
 
-def _parsed(given: Any) -> tuple[Fraction, str]:
+def _parse(given: Any) -> tuple[Fraction, str]:
     text = str(given)
     match = None if isinstance(given, bool) else _FORM.fullmatch(text)
     if match is None:
@@ -59,7 +59,7 @@ def _factor(suffix: str) -> Fraction:
     return Fraction(10) ** int(exponent[1])
 
 
-def _scaled(number: int, base: int, suffixes: tuple[str, ...]) -> str:
+def _scale(number: int, base: int, suffixes: tuple[str, ...]) -> str:
     """Return *number*, counted in the first suffix, with the last one that divides it."""
     if number == 0:
         return "0"

@@ -42,7 +42,7 @@ def admit(kind: Resource, new: Json, objects: List) -> None:
                 raise forbidden(kind.group, kind.plural, metadata["name"], text, [])
 
 
-def used(quota: Json, kinds: Iterable[Resource], objects: List) -> Json:
+def usage(quota: Json, kinds: Iterable[Resource], objects: List) -> Json:
     """Return what the namespace of a quota uses of all that the quota limits."""
     namespace = quota["metadata"]["namespace"]
     by_name = {name: kind for kind in kinds for name in _names(kind)}

@@ -54,7 +54,7 @@ def of_kind(kind: Resource, body: Json) -> Type | None:
     return Type(kind.kind) if known else None
 
 
-def stored(kind: Resource, body: Json) -> Json:
+def stored_form(kind: Resource, body: Json) -> Json:
     """Return the object without unknown fields, its quantities as they are stored.
 
     :raises ApiError: 400 for a text that is no quantity.
@@ -62,7 +62,7 @@ def stored(kind: Resource, body: Json) -> Json:
     root = of_kind(kind, body)
     if root is None:
         return body
-    decoded: Json = _decoded(root, body)
+    decoded: Json = _decode(root, body)
     return decoded
 
 
@@ -74,14 +74,14 @@ def unknown(kind: Resource, body: Json) -> list[str]:
     return [] if root is None else list(_unknown(root, body, ""))
 
 
-def _decoded(kind: Type, value: Any) -> Any:
+def _decode(kind: Type, value: Any) -> Any:
     if kind.is_list and isinstance(value, list):
-        return [_decoded(kind.element, entry) for entry in value]
+        return [_decode(kind.element, entry) for entry in value]
     if kind.is_map and isinstance(value, dict):
-        return {key: _decoded(kind.element, entry) for key, entry in value.items()}
+        return {key: _decode(kind.element, entry) for key, entry in value.items()}
     fields = kind.fields
     if fields is not None and isinstance(value, dict):
-        return {key: _decoded(fields[key], each) for key, each in value.items() if key in fields}
+        return {key: _decode(fields[key], each) for key, each in value.items() if key in fields}
     is_single = not kind.is_list and not kind.is_map
     return quantity.canonical(value) if is_single and kind.name == "quantity" else value
 

@@ -67,18 +67,18 @@ def read(kind: Resource, body: Json) -> Json:
     if stated and stated != kind.kind:
         raise _unreadable(kind, f"the object provided is a {stated}")
     if kind.custom:
-        new = structural.pruned(kind, body)
+        new = structural.prune(kind, body)
     else:
         problem = _problem(schema.of_kind(kind, body) or _UNKNOWN, body, "", kind.kind)
         if problem:
             raise _unreadable(kind, problem)
-        new = _stored(kind, without_empty(body))
+        new = _stored_form(kind, without_empty(body))
     return {**new, "kind": kind.kind, "apiVersion": kind.api_version}
 
 
-def _stored(kind: Resource, body: Json) -> Json:
+def _stored_form(kind: Resource, body: Json) -> Json:
     try:
-        return schema.stored(kind, body)
+        return schema.stored_form(kind, body)
     except ApiError as error:
         raise _unreadable(kind, error.message) from error
 

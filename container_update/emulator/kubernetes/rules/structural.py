@@ -17,8 +17,8 @@ from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes.api_errors import (
     FieldError,
     invalid_value,
-    required,
-    unsupported,
+    required_error,
+    unsupported_error,
 )
 from container_update.emulator.kubernetes.resources import Resource
 
@@ -29,16 +29,16 @@ _EMBEDDED = "x-kubernetes-embedded-resource"
 _INT_OR_STRING = "x-kubernetes-int-or-string"
 
 
-def pruned(kind: Resource, body: Json) -> Json:
+def prune(kind: Resource, body: Json) -> Json:
     """Return a copy without the fields that the schema of the body's version does not have."""
-    new: Json = _pruned(_root(kind, body), body, "", [])
+    new: Json = _prune(_root(kind, body), body, "", [])
     return new
 
 
 def unknown(kind: Resource, body: Json) -> list[str]:
-    """Return the paths of the fields that :func:`pruned` removes."""
+    """Return the paths of the fields that :func:`prune` removes."""
     paths: list[str] = []
-    _pruned(_root(kind, body), body, "", paths)
+    _prune(_root(kind, body), body, "", paths)
     return paths
 
 
@@ -57,10 +57,10 @@ def _root(kind: Resource, body: Json) -> Json:
     return {**kind.schemas.get(version, {_KEEPS: True}), _EMBEDDED: True}
 
 
-def _pruned(schema: Json, value: Any, path: str, removed: list[str]) -> Any:
+def _prune(schema: Json, value: Any, path: str, removed: list[str]) -> Any:
     if isinstance(value, list):
         items = schema.get("items") or {_KEEPS: True}
-        return [_pruned(items, entry, f"{path}[{n}]", removed) for n, entry in enumerate(value)]
+        return [_prune(items, entry, f"{path}[{n}]", removed) for n, entry in enumerate(value)]
     if not isinstance(value, dict):
         return value
     new: Json = {}
@@ -72,7 +72,7 @@ def _pruned(schema: Json, value: Any, path: str, removed: list[str]) -> Any:
         elif entry is None and _means_absent(field):
             continue
         elif (below := _below(schema, key)) is not None:
-            new[key] = _pruned(below, entry, place, removed)
+            new[key] = _prune(below, entry, place, removed)
         else:
             removed.append(place)
     return new
@@ -126,7 +126,7 @@ def _errors(schema: Json, value: Any, path: str) -> Iterator[FieldError]:
         yield wrong
         return
     if (allowed := schema.get("enum")) and value not in allowed:
-        yield unsupported(path, value, allowed)
+        yield unsupported_error(path, value, allowed)
     if isinstance(value, dict):
         yield from _object_errors(schema, value, path)
     elif isinstance(value, list):
@@ -141,7 +141,9 @@ def _object_errors(schema: Json, value: Json, path: str) -> Iterator[FieldError]
     def place(key: str) -> str:
         return f"{path}.{key}" if path else key
 
-    yield from (required(place(key)) for key in schema.get("required") or () if key not in value)
+    yield from (
+        required_error(place(key)) for key in schema.get("required") or () if key not in value
+    )
     for key, entry in value.items():
         if not (key in _OWN and schema.get(_EMBEDDED)):
             yield from _errors(_below(schema, key) or {}, entry, place(key))

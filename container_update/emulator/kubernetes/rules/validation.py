@@ -21,9 +21,9 @@ from container_update.emulator.kubernetes.api_errors import (
     duplicate,
     forbidden_field,
     invalid_value,
-    required,
+    required_error,
     too_long,
-    unsupported,
+    unsupported_error,
 )
 from container_update.emulator.kubernetes.resources import Resource
 from container_update.emulator.kubernetes.rules import pod_validation, quantity, structural
@@ -89,7 +89,7 @@ def _secret(new: Json, old: Json | None) -> list[FieldError]:
         problems.append(invalid_value("type", kind, _IMMUTABLE))
     elif not old:
         missing = [key for key in _SECRET_KEYS.get(kind, ()) if key not in data]
-        problems += [required(f"data[{key}]") for key in missing]
+        problems += [required_error(f"data[{key}]") for key in missing]
         problems += _typed_secret_errors(kind, new, data)
     return problems + _immutable_errors(new, old)
 
@@ -97,11 +97,11 @@ def _secret(new: Json, old: Json | None) -> list[FieldError]:
 def _typed_secret_errors(kind: str, new: Json, data: Json) -> list[FieldError]:
     """Return what a Secret of a type that the server knows lacks beside its keys."""
     if kind == "kubernetes.io/basic-auth" and not {"username", "password"} & data.keys():
-        return [required("data[username]"), required("data[password]")]
+        return [required_error("data[username]"), required_error("data[password]")]
     if kind == "kubernetes.io/service-account-token":
         name = "kubernetes.io/service-account.name"
         if name not in new["metadata"].get("annotations", {}):
-            return [required(f"metadata.annotations[{name}]")]
+            return [required_error(f"metadata.annotations[{name}]")]
     if kind == "kubernetes.io/dockerconfigjson" and ".dockerconfigjson" in data:
         try:
             json.loads(base64.b64decode(data[".dockerconfigjson"]))
@@ -147,16 +147,16 @@ def _pod(new: Json, old: Json | None) -> list[FieldError]:
     return problems + pod_validation.change_errors(old["spec"], new["spec"])
 
 
-def _replicated(new: Json, old: Json | None) -> list[FieldError]:
+def _check_replicated(new: Json, old: Json | None) -> list[FieldError]:
     """Check a Deployment or ReplicaSet: its selector never changes and matches the template."""
     return _workload_errors(new) + _selector_change(new, old)
 
 
 def _deployment(new: Json, old: Json | None) -> list[FieldError]:
-    problems = _replicated(new, old)
+    problems = _check_replicated(new, old)
     strategy = new["spec"]["strategy"]
     if strategy["type"] not in ("Recreate", "RollingUpdate"):
-        problems.append(unsupported("spec.strategy", strategy, ["Recreate", "RollingUpdate"]))
+        problems.append(unsupported_error("spec.strategy", strategy, ["Recreate", "RollingUpdate"]))
     rolling = strategy.get("rollingUpdate", {})
     if all(str(rolling.get(part)) in ("0", "0%") for part in ("maxSurge", "maxUnavailable")):
         field = "spec.strategy.rollingUpdate.maxUnavailable"
@@ -199,7 +199,7 @@ def _template_errors(new: Json) -> list[FieldError]:
     template, selector = spec["template"], spec.get("selector")
     problems = []
     if selector is None:
-        problems.append(required("spec.selector"))
+        problems.append(required_error("spec.selector"))
     elif not selector:
         why = f"empty selector is invalid for {new['kind'].lower()}"
         problems.append(invalid_value("spec.selector", selector, why))
@@ -208,10 +208,10 @@ def _template_errors(new: Json) -> list[FieldError]:
         problems.append(invalid_value("spec.replicas", spec["replicas"], why))
     labels = template["metadata"].get("labels", {})
     if selector is None or not selectors.matches(selector, labels):
-        problems.append(_unmatched(labels or None))
+        problems.append(_unmatched_error(labels or None))
     policy = template["spec"].get("restartPolicy")
     if policy != "Always":
-        problems.append(unsupported("spec.template.spec.restartPolicy", policy, ["Always"]))
+        problems.append(unsupported_error("spec.template.spec.restartPolicy", policy, ["Always"]))
     return problems
 
 
@@ -234,14 +234,14 @@ def _job(new: Json, old: Json | None) -> list[FieldError]:
     selector = spec.get("selector")
     if old is None:
         if selector is not None and not spec["manualSelector"]:
-            problems.append(_unmatched({"job-name": new["metadata"].get("name", "")}))
+            problems.append(_unmatched_error({"job-name": new["metadata"].get("name", "")}))
             problems.append(
                 invalid_value("spec.selector", selector, "`selector` not auto-generated")
             )
         return problems
     if selector is None:
         labels = spec["template"]["metadata"].get("labels")
-        problems += [_unmatched(labels), required("spec.selector")]
+        problems += [_unmatched_error(labels), required_error("spec.selector")]
     before = old["spec"]
     parts = {key: (before.get(key), spec.get(key)) for key in _FIXED_IN_JOB}
     if before.get("suspend"):
@@ -255,7 +255,7 @@ def _job(new: Json, old: Json | None) -> list[FieldError]:
     return problems
 
 
-def _unmatched(labels: Json | None) -> FieldError:
+def _unmatched_error(labels: Json | None) -> FieldError:
     why = "`selector` does not match template `labels`"
     return invalid_value("spec.template.metadata.labels", labels, why)
 
@@ -273,7 +273,7 @@ def _cron_job(new: Json, _old: Json | None) -> list[FieldError]:
     spec = new["spec"]
     problems = []
     if not spec.get("schedule"):
-        problems.append(required("spec.schedule"))
+        problems.append(required_error("spec.schedule"))
     elif len(spec["schedule"].split()) != 5 and not spec["schedule"].startswith("@"):
         fields = spec["schedule"].split()
         why = f"expected exactly 5 fields, found {len(fields)}: [{' '.join(fields)}]"
@@ -287,7 +287,7 @@ def _job_template_errors(template: Json, field: str) -> list[FieldError]:
     policy = template["spec"].get("restartPolicy")
     if policy in (None, "Always"):
         why = 'valid values: "OnFailure", "Never"'
-        problems.append(required(f"{field}.spec.restartPolicy", why))
+        problems.append(required_error(f"{field}.spec.restartPolicy", why))
     return problems
 
 
@@ -305,14 +305,14 @@ def _disruption_budget(new: Json, _old: Json | None) -> list[FieldError]:
 def _service(new: Json, old: Json | None) -> list[FieldError]:
     spec = new["spec"]
     if spec["type"] not in _SERVICE_TYPES:
-        return [unsupported("spec.type", spec["type"], _SERVICE_TYPES)]
+        return [unsupported_error("spec.type", spec["type"], _SERVICE_TYPES)]
     problems = _service_port_errors(spec.get("ports", []))
     if spec["type"] == "ExternalName" and not spec.get("externalName"):
-        problems.append(required("spec.externalName"))
+        problems.append(required_error("spec.externalName"))
     problems += _address_errors(spec) if old is None else []
     headless = spec.get("clusterIP") == "None" or spec["type"] == "ExternalName"
     if not spec.get("ports") and not headless:
-        problems.append(required("spec.ports"))
+        problems.append(required_error("spec.ports"))
     if spec.get("clusterIP") == "None" and spec["type"] in ("NodePort", "LoadBalancer"):
         why = f"may not be set to 'None' for {spec['type']} services"
         problems.append(invalid_value("spec.clusterIPs[0]", spec.get("clusterIPs"), why))
@@ -333,7 +333,7 @@ def _service_port_errors(ports: list[Json]) -> list[FieldError]:
     for index, port in enumerate(ports):
         field = f"spec.ports[{index}]"
         if not port.get("name") and len(ports) > 1:
-            problems.append(required(f"{field}.name"))
+            problems.append(required_error(f"{field}.name"))
         elif port.get("name") in names:
             problems.append(duplicate(f"{field}.name", port["name"]))
         names += [port["name"]] if port.get("name") else []
@@ -343,7 +343,7 @@ def _service_port_errors(ports: list[Json]) -> list[FieldError]:
                 why = "must be between 1 and 65535, inclusive"
                 problems.append(invalid_value(f"{field}.{part}", number, why))
         if port["protocol"] not in _PROTOCOLS:
-            problems.append(unsupported(f"{field}.protocol", port["protocol"], _PROTOCOLS))
+            problems.append(unsupported_error(f"{field}.protocol", port["protocol"], _PROTOCOLS))
         used = [(entry.get("port"), entry["protocol"]) for entry in ports[:index]]
         if (port.get("port"), port["protocol"]) in used:
             names_in_go = {"Name": "", "Protocol": port["protocol"], "AppProtocol": None}
@@ -390,14 +390,14 @@ def _new_claim_errors(spec: Json) -> list[FieldError]:
     modes = spec.get("accessModes", [])
     problems = []
     if not modes:
-        problems.append(required("spec.accessModes", "at least 1 access mode is required"))
+        problems.append(required_error("spec.accessModes", "at least 1 access mode is required"))
     problems += [
-        unsupported("spec.accessModes", mode, _ACCESS_MODES)
+        unsupported_error("spec.accessModes", mode, _ACCESS_MODES)
         for mode in modes
         if mode not in _ACCESS_MODES
     ]
     if "storage" not in spec.get("resources", {}).get("requests", {}):
-        problems.append(required("spec.resources[storage]"))
+        problems.append(required_error("spec.resources[storage]"))
     return problems
 
 
@@ -423,7 +423,7 @@ def _definition(new: Json, old: Json | None) -> list[FieldError]:
     for index, version in enumerate(spec.get("versions", [])):
         if not (version.get("schema") or {}).get("openAPIV3Schema"):
             field = f"spec.versions[{index}].schema.openAPIV3Schema"
-            problems.append(required(field))
+            problems.append(required_error(field))
     stored = [version for version in spec.get("versions", []) if version.get("storage")]
     if len(stored) != 1:
         why = "must have exactly one version marked as storage version"
@@ -432,7 +432,7 @@ def _definition(new: Json, old: Json | None) -> list[FieldError]:
         why = "must have at least one stored version"
         problems.append(invalid_value("status.storedVersions", None, why))
     for path in (("scope",), ("group",), ("names", "plural"), ("names", "kind")):
-        problems += _fixed("spec", *path)(new, old)
+        problems += _fixed_field("spec", *path)(new, old)
     return problems
 
 
@@ -458,7 +458,9 @@ def _role(new: Json, _old: Json | None) -> list[FieldError]:
     for index, rule in enumerate(new.get("rules") or ()):
         field = f"rules[{index}]"
         if not rule.get("verbs"):
-            problems.append(required(f"{field}.verbs", "verbs must contain at least one value"))
+            problems.append(
+                required_error(f"{field}.verbs", "verbs must contain at least one value")
+            )
         if rule.get("nonResourceURLs"):
             if "namespace" in new["metadata"]:
                 why = "namespaced rules cannot apply to non-resource URLs"
@@ -468,7 +470,7 @@ def _role(new: Json, _old: Json | None) -> list[FieldError]:
         for part, what in (("apiGroups", "api group"), ("resources", "resource")):
             if not rule.get(part):
                 why = f"resource rules must supply at least one {what}"
-                problems.append(required(f"{field}.{part}", why))
+                problems.append(required_error(f"{field}.{part}", why))
     return problems
 
 
@@ -490,15 +492,15 @@ def _new_binding_errors(new: Json) -> list[FieldError]:
     role, problems = new.get("roleRef") or {}, []
     kinds = ("Role", "ClusterRole") if "namespace" in new["metadata"] else ("ClusterRole",)
     if role.get("kind") not in kinds:
-        problems.append(unsupported("roleRef.kind", role.get("kind", ""), kinds))
+        problems.append(unsupported_error("roleRef.kind", role.get("kind", ""), kinds))
     if not role.get("name"):
-        problems.append(required("roleRef.name"))
+        problems.append(required_error("roleRef.name"))
     for index, subject in enumerate(new.get("subjects", [])):
         if not subject.get("name"):
-            problems.append(required(f"subjects[{index}].name"))
+            problems.append(required_error(f"subjects[{index}].name"))
         if subject.get("kind") not in _SUBJECTS:
             field = f"subjects[{index}].kind"
-            problems.append(unsupported(field, subject.get("kind", ""), _SUBJECTS))
+            problems.append(unsupported_error(field, subject.get("kind", ""), _SUBJECTS))
     return problems
 
 
@@ -509,11 +511,11 @@ def _storage_class(new: Json, old: Json | None) -> list[FieldError]:
         for field in fields
         if old is not None and new.get(field) != old.get(field)
     ]
-    return problems + _fixed("volumeBindingMode")(new, old)
+    return problems + _fixed_field("volumeBindingMode")(new, old)
 
 
 def _priority_class(new: Json, old: Json | None) -> list[FieldError]:
-    problems = _fixed("preemptionPolicy")(new, old)
+    problems = _fixed_field("preemptionPolicy")(new, old)
     if old is not None and new.get("value", 0) != old.get("value", 0):
         problems.insert(0, forbidden_field("value", "may not be changed in an update."))
     return problems
@@ -527,7 +529,7 @@ def _priority_level(new: Json, _old: Json | None) -> list[FieldError]:
     return [invalid_value("spec.type", kind, why)]
 
 
-def _fixed(*path: str) -> Check:
+def _fixed_field(*path: str) -> Check:
     """Return the check of a field that never changes."""
 
     def check(new: Json, old: Json | None) -> list[FieldError]:
@@ -551,18 +553,18 @@ _CHECKS: Mapping[str, Check] = {
     "daemonsets": _daemon_set,
     "deployments": _deployment,
     "horizontalpodautoscalers": _autoscaler,
-    "ingressclasses": _fixed("spec", "controller"),
+    "ingressclasses": _fixed_field("spec", "controller"),
     "jobs": _job,
     "persistentvolumeclaims": _claim,
     "poddisruptionbudgets": _disruption_budget,
     "pods": _pod,
     "priorityclasses": _priority_class,
     "prioritylevelconfigurations": _priority_level,
-    "replicasets": _replicated,
+    "replicasets": _check_replicated,
     "rolebindings": _binding,
     "resourcequotas": _quota,
     "roles": _role,
-    "runtimeclasses": _fixed("handler"),
+    "runtimeclasses": _fixed_field("handler"),
     "secrets": _secret,
     "services": _service,
     "statefulsets": _stateful_set,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from container_update.emulator.json_type import Json
-from container_update.emulator.kubernetes.tables.texts import NONE, age, age_of, joined, label_text
+from container_update.emulator.kubernetes.tables.texts import NONE, age, age_of, join, label_text
 
 
 def config_map(item: Json) -> list[Any]:
@@ -26,7 +26,7 @@ def service(item: Json) -> list[Any]:
     if spec.get("type") == "LoadBalancer":
         ingress = item.get("status", {}).get("loadBalancer", {}).get("ingress", [])
         outside += [entry.get("ip") or entry.get("hostname", "") for entry in ingress]
-    external = joined(outside)
+    external = join(outside)
     if external == NONE and spec.get("type") == "LoadBalancer":
         external = "<pending>"
     if spec.get("type") == "ExternalName":
@@ -35,7 +35,7 @@ def service(item: Json) -> list[Any]:
         spec.get("type", "ClusterIP"),
         spec.get("clusterIP") or NONE,
         external,
-        joined(_service_port(port) for port in spec.get("ports", [])),
+        join(_service_port(port) for port in spec.get("ports", [])),
         age(item),
         label_text(spec.get("selector")),
     ]
@@ -69,7 +69,7 @@ def node(item: Json) -> list[Any]:
     addresses = {entry["type"]: entry["address"] for entry in status.get("addresses", [])}
     return [
         state,
-        joined(roles),
+        join(roles),
         age(item),
         info.get("kubeletVersion", ""),
         addresses.get("InternalIP", NONE),
@@ -142,7 +142,7 @@ def endpoint_slice(item: Json) -> list[Any]:
 def _first_three(values: list[str]) -> str:
     if len(values) > 3:
         return f"{','.join(values[:3])} + {len(values) - 3} more..."
-    return joined(values)
+    return join(values)
 
 
 def controller_revision(item: Json) -> list[Any]:

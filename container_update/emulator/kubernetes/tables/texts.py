@@ -16,14 +16,14 @@ def age(item: Json) -> str:
     return age_of(item["metadata"].get("creationTimestamp"))
 
 
-def joined(values: Any) -> str:
+def join(values: Any) -> str:
     """Return the values with commas between them; '<none>' without any."""
     return ",".join(map(str, values)) or NONE
 
 
 def label_text(labels: Json | None) -> str:
     """Return labels as 'a=b,c=d', ordered by key."""
-    return joined(f"{key}={value}" for key, value in sorted((labels or {}).items()))
+    return join(f"{key}={value}" for key, value in sorted((labels or {}).items()))
 
 
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 365 * 86400

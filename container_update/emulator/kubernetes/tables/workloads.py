@@ -12,7 +12,7 @@ from container_update.emulator.kubernetes.tables.texts import (
     age,
     age_of,
     between,
-    joined,
+    join,
     label_text,
 )
 
@@ -21,8 +21,8 @@ def _template(spec: Json) -> list[Any]:
     """Return the cells for containers, images and selector."""
     containers = spec["template"]["spec"].get("containers", [])
     return [
-        joined(entry["name"] for entry in containers),
-        joined(entry["image"] for entry in containers),
+        join(entry["name"] for entry in containers),
+        join(entry["image"] for entry in containers),
         selectors.text_of(spec.get("selector")),
     ]
 

@@ -8,6 +8,7 @@ import { age, button, element, keep, say, tone } from "./view.js";
 const CONDITIONS = {
   "": "All",
   decision: "Needs a decision",
+  trouble: "In trouble",
   "at-work": "At work",
   instantiated: "Instantiated",
   "not-instantiated": "Not instantiated",
@@ -48,7 +49,7 @@ export function showTable(page, shown) {
       const count = condition ? counts[condition] : ofAll;
       say(made, `${label} ${count}`);
       made.setAttribute("aria-pressed", String((wanted.get("condition") ?? "") === condition));
-      tone(made, condition === "decision" && count ? "bad" : "");
+      tone(made, /decision|trouble/.test(condition) && count ? "bad" : "");
     },
   });
   showPackages(page.packages);
@@ -103,7 +104,7 @@ const rows = table("Instances", {
     const { done = 0, total = 0, step = "" } = last[1].progress.get(operation?.id) ?? {};
     say(cell.firstChild, label);
     tone(cell.firstChild, how);
-    say(cell.lastChild, (operation && problemOf(operation))
+    say(cell.lastChild, (operation ? problemOf(operation) : instance.trouble)
       || (total ? [`${done} of ${total} steps done`, step].filter(Boolean).join(", now: ") : ""));
   },
   Since: (cell, instance) => say(cell, age(operationOf(instance)?.entered ?? instance.since)),

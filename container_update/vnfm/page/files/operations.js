@@ -81,7 +81,8 @@ export const way = ({ oldPackage, newPackage }) =>
 const needsDecision = ({ requests }) => requests.some((request) => request !== "cancel");
 
 /** What is true of an instance now, as [text, tone]. */
-export function badge({ isInstantiated }, operation) {
+export function badge({ isInstantiated, trouble }, operation) {
+  if (!operation && trouble) return ["In trouble", "bad"];
   if (!operation) return isInstantiated ? ["Instantiated", "good"] : ["Not instantiated", ""];
   const { operation: kind, state } = operation;
   const does = state === "PROCESSING" && needsDecision(operation) ? "waits for you" : WORDS[state];

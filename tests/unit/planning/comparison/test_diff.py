@@ -282,6 +282,21 @@ def test_an_image_change_reads_as_a_sentence() -> None:
     assert str(ImageChange("i", "x:1", "x:2", True)) == "init container i: image x:1 -> x:2"
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "shown"),
+    [
+        ("r.org:5000/core/upf:1", "r.org:5000/core/upf:2", "upf:1 -> upf:2"),
+        ("r.org/core/upf@sha256:a", "r.org/core/upf:2@sha256:b", "upf@sha256:a -> upf:2@sha256:b"),
+        ("r.org/core/upf:1", "mirror.org/core/upf:1", "r.org/core/upf:1 -> mirror.org/core/upf:1"),
+        ("upf:1", "r.org/upf:1", "upf:1 -> r.org/upf:1"),
+    ],
+)
+def test_an_image_change_names_the_registry_only_where_that_changes(
+    old: str, new: str, shown: str
+) -> None:
+    assert str(ImageChange("a", old, new)) == f"container a: image {shown}"
+
+
 # --- everything else ----------------------------------------------------------------------------
 
 

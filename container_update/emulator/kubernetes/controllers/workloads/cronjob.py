@@ -26,7 +26,7 @@ class CronJobs(Controller):
 
     def reconcile(self, cronjob: Json) -> None:
         """List the running Jobs in the status."""
-        jobs = self.index.controlled("jobs", cronjob["metadata"]["uid"])
+        jobs = self.index.controlled_objects("jobs", cronjob["metadata"]["uid"])
         status = {name: value for name, value in cronjob["status"].items() if name != "active"}
         active = [_reference(job) for job in jobs if not is_finished(job)]
         self.write_status(cronjob, {**status, "active": active} if active else status)

@@ -75,7 +75,7 @@ class DaemonSets(ClaimingController):
         digest = self._revisions.hash_of(revision)
         pods = self.claim(owner)
         every = self._by_node(pods, digest)
-        allowed = self._allowed(owner)
+        allowed = self._allowed_nodes(owner)
         nodes = [node for node in every if node.name in allowed]
         misplaced = [node for node in every if node.pods and node.name not in allowed]
         try:
@@ -98,7 +98,7 @@ class DaemonSets(ClaimingController):
             for owner in self.registry.list(self.resource):
                 self.queue.add(key_of(owner))
 
-    def _allowed(self, owner: Json) -> set[str]:
+    def _allowed_nodes(self, owner: Json) -> set[str]:
         """Return the names of the nodes that are to have a pod."""
         spec = owner["spec"]["template"]["spec"]
         return {

@@ -123,7 +123,7 @@ class _DeploymentPass:
             return self._create_new(revision) if create else None
         annotations = sets.inherited_annotations(self._deployment, new, revision)
         if annotations != new["metadata"].get("annotations"):
-            return self._put(sets.annotated(new, annotations))
+            return self._put(sets.annotate(new, annotations))
         text = f'Found new replica set "{sets.name_of(new)}"'
         self._write_revision(sets.revision_of(new), status_rules.NEW_SET_FOUND, text)
         return new
@@ -153,7 +153,7 @@ class _DeploymentPass:
             rollout.DESIRED: str(rollout.replicas(deployment)),
             rollout.MAX: str(rollout.max_replicas(deployment)),
         }
-        changed = sets.annotated(entry, annotations)
+        changed = sets.annotate(entry, annotations)
         self._put({**changed, "spec": {**changed["spec"], "replicas": size}})
         if size != before:
             self._record_scaling(entry, before, size)
@@ -229,7 +229,7 @@ class _DeploymentPass:
         return any(
             not pod_state.is_finished(pod)
             for entry in self._old
-            for pod in self._controller.index.controlled("pods", entry["metadata"]["uid"])
+            for pod in self._controller.index.controlled_objects("pods", entry["metadata"]["uid"])
         )
 
     def _clean_up_when_complete(self) -> None:
@@ -249,7 +249,7 @@ class _DeploymentPass:
     def _write_progress(self) -> None:
         deployment = self._deployment
         late = self._controller.is_late(deployment)
-        status = status_rules.progressed(deployment, self._new, self._sets, late, stamp())
+        status = status_rules.progress_status(deployment, self._new, self._sets, late, stamp())
         self._write({**deployment, "status": status})
         self._controller.is_late(self._deployment)
 
@@ -287,7 +287,7 @@ class _DeploymentPass:
                 status_rules.PROGRESSING, "True", reason, text, stamp()
             )
             status = status_rules.with_condition(status, condition)
-        self._write({**sets.annotated(deployment, annotations), "status": status})
+        self._write({**sets.annotate(deployment, annotations), "status": status})
 
     def _count_collision(self) -> None:
         """Count a taken name, so that the next one has another hash."""

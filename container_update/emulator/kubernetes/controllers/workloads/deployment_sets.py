@@ -41,7 +41,7 @@ def template_without_hash(entry: Json) -> Json:
     return {**template, "metadata": {**metadata, "labels": labels}}
 
 
-def annotated(obj: Json, annotations: Json) -> Json:
+def annotate(obj: Json, annotations: Json) -> Json:
     """Return the object with these annotations and no others."""
     return {**obj, "metadata": {**obj["metadata"], "annotations": annotations}}
 
@@ -66,7 +66,7 @@ def is_empty(entry: Json) -> bool:
 def inherited_annotations(deployment: Json, entry: Json, revision: int) -> Json:
     """Return the ReplicaSet's annotations with those of the Deployment and a new revision."""
     existing = annotations_of(entry)
-    annotations = {**existing, **_inherited(deployment)}
+    annotations = {**existing, **_inherited_annotations(deployment)}
     before = revision_of(entry)
     if before < revision:
         annotations[REVISION] = str(revision)
@@ -91,7 +91,7 @@ def new_set(deployment: Json, size: int, revision: int) -> Json:
             "namespace": metadata["namespace"],
             "labels": labels,
             "annotations": {
-                **_inherited(deployment),
+                **_inherited_annotations(deployment),
                 rollout.DESIRED: str(rollout.replicas(deployment)),
                 rollout.MAX: str(rollout.max_replicas(deployment)),
                 REVISION: str(revision),
@@ -110,6 +110,6 @@ def new_set(deployment: Json, size: int, revision: int) -> Json:
     }
 
 
-def _inherited(deployment: Json) -> dict[str, str]:
+def _inherited_annotations(deployment: Json) -> dict[str, str]:
     annotations = annotations_of(deployment)
     return {key: value for key, value in annotations.items() if key not in _OWN_ANNOTATIONS}

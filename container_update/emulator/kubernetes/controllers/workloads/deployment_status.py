@@ -71,7 +71,9 @@ def counts(deployment: Json, new: Json | None, sets: list[Json], now: str) -> Js
     return with_condition(status, _availability(deployment, available, now))
 
 
-def progressed(deployment: Json, new: Json | None, sets: list[Json], late: bool, now: str) -> Json:
+def progress_status(
+    deployment: Json, new: Json | None, sets: list[Json], late: bool, now: str
+) -> Json:
     """Return the status of a Deployment in a rollout, with all conditions.
 
     :param late: there was no progress within the progress deadline.

@@ -76,7 +76,7 @@ class Jobs(ClaimingController):
 
     def _job_of(self, pod: Json) -> Json | None:
         owner = controller_of(pod)
-        return self.stored(owner["uid"]) if owner is not None else None
+        return self.stored_object(owner["uid"]) if owner is not None else None
 
     def _untrack(self, pod: Json) -> None:
         stored = self.registry.get("pods", *key_of(pod))
@@ -118,7 +118,7 @@ class Jobs(ClaimingController):
             self.record.normal(self.component, job, "Completed", "Job completed")
             return 0, [*conditions, *_both("SuccessCriteriaMet", "Complete", *_COMPLETED)]
         suspended = bool(spec.get("suspend"))
-        desired = 0 if suspended else _desired(spec, finished["succeeded"])
+        desired = 0 if suspended else _desired_pods(spec, finished["succeeded"])
         return desired, _with_suspension(conditions, suspended)
 
     def _scale(self, job: Json, active: list[Json], desired: int, failures: int) -> int:
@@ -173,7 +173,7 @@ def _is_complete(spec: Json, succeeded: int, active: list[Json]) -> bool:
     return bool(succeeded >= completions)
 
 
-def _desired(spec: Json, succeeded: int) -> int:
+def _desired_pods(spec: Json, succeeded: int) -> int:
     """Return how many pods should run now."""
     parallelism, completions = int(spec.get("parallelism", 1)), spec.get("completions")
     if completions is None:

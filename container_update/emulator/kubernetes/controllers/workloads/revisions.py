@@ -29,7 +29,7 @@ class Revisions:
 
     def all_of(self, owner: Json) -> list[Json]:
         """Return the owner's revisions, oldest first."""
-        revisions = self._index.controlled(RESOURCE, owner["metadata"]["uid"])
+        revisions = self._index.controlled_objects(RESOURCE, owner["metadata"]["uid"])
         return sorted(revisions, key=lambda revision: int(revision["revision"]))
 
     def latest(self, owner: Json) -> Json:

@@ -94,13 +94,13 @@ def next_sizes_of_old(deployment: Json, new: Json, old: list[Json]) -> dict[str,
         surplus -= fewer
         sizes[entry["metadata"]["name"]] -= fewer
     if surplus <= 0:
-        return _changed(before, sizes)
+        return _changes(before, sizes)
     spare = total_status(sets, "availableReplicas") - minimum
     for name, size in sizes.items():
         fewer = max(0, min(spare, size))
         spare -= fewer
         sizes[name] -= fewer
-    return _changed(before, sizes)
+    return _changes(before, sizes)
 
 
 def proportional_sizes(deployment: Json, sets: list[Json]) -> dict[str, int]:
@@ -140,5 +140,5 @@ def _strategy(deployment: Json) -> Json:
     return deployment["spec"].get("strategy") or {}
 
 
-def _changed(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
+def _changes(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
     return {name: size for name, size in after.items() if size != before[name]}

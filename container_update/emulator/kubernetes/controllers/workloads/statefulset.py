@@ -25,7 +25,7 @@ from container_update.emulator.kubernetes.objects import (
     labels_of,
     owner_references,
     reference_to,
-    released,
+    release,
 )
 
 HASH_LABEL = "controller.kubernetes.io/hash"
@@ -96,7 +96,7 @@ class StatefulSets(ClaimingController):
                 is_owned = any(each["uid"] == uid for each in owners)
                 if is_owned and not _goes_with(owner):
                     self.registry.update(
-                        "persistentvolumeclaims", namespace, name, released(claim, uid)
+                        "persistentvolumeclaims", namespace, name, release(claim, uid)
                     )
                 elif _goes_with(owner) and not is_owned:
                     metadata = {
@@ -121,7 +121,7 @@ class StatefulSets(ClaimingController):
                 "persistentvolumeclaims", namespace, claim_name(template, name)
             )
             if claim is not None:
-                claim = released(claim, owner["metadata"]["uid"])
+                claim = release(claim, owner["metadata"]["uid"])
                 owners = [*owner_references(claim), reference]
                 metadata = {**claim["metadata"], "ownerReferences": owners}
                 body = {**claim, "metadata": metadata}
