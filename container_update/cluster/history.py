@@ -225,7 +225,8 @@ class HistoryWriter(History):
                 if error.status != 409 or attempt == _ATTEMPTS:  # 409: others took the number
                     raise
         secrets.write_parts(self.cluster, head, encoded)
-        for body in _superfluous(bodies, limit - 1, keeping.MAX_PARTS - encoded.size, kept.result):
+        room = keeping.MAX_PARTS - encoded.size
+        for body in self._superfluous(bodies, limit - 1, room, kept.result):
             self._delete(body)
         return kept
 
@@ -240,7 +241,7 @@ class HistoryWriter(History):
 
     def _keep_instead(self, body: Json, revision: Revision) -> Revision:
         kept, encoded = self._encode(replace(revision, number=self._number(body)))
-        before = _decode_if_valid(body)
+        before = _decode_if_valid(body) if self._is_trusted(body) else None
         if before is None or before.result is not kept.result or encoded.parts:
             head = self._head(kept, encoded)
             head["metadata"]["resourceVersion"] = body["metadata"]["resourceVersion"]
@@ -263,34 +264,38 @@ class HistoryWriter(History):
         body = keeping.secret(key, SECRET_TYPE, encoded.head, self.instance_id, labels)
         return keeping.sign(body, self.cluster.journal_key)
 
+    def _superfluous(
+        self, bodies: Sequence[Json], number: int, room: int, result: Result
+    ) -> Sequence[Json]:
+        """Return those of older revisions, the newest first, that are beyond a number or have parts
+        for which there is no room; the newest one that was carried out stays, which says what the
+        instance runs from. One that is not trusted takes no other one's place.
+
+        :param result: of the newest revision, which is not among them.
+        """
+        numbers = itertools.accumulate(map(self._is_trusted, bodies))
+        sizes = itertools.accumulate(len(self._parts(body)) for body in bodies)
+        sums = zip(numbers, sizes, strict=True)
+        fitting = sum(1 for count, size in sums if count <= number and size <= room)
+        beyond = list(bodies[fitting:])
+        if result is Result.DONE or any(map(self._is_done, bodies[:fitting])):
+            return beyond
+        last = next(filter(self._is_done, beyond), None)
+        return [body for body in beyond if body is not last]
+
+    def _is_done(self, body: Json) -> bool:
+        revision = _decode_if_valid(body) if self._is_trusted(body) else None
+        return revision is not None and revision.result is Result.DONE
+
     def _delete(self, body: Json) -> None:
         self._delete_parts(body)  # which only the head names
         self.cluster.delete(ObjectKey.of(body), uid=body["metadata"]["uid"])
 
     def _delete_parts(self, body: Json) -> None:
-        if self._is_trusted(body):
-            secrets.delete_parts(self.cluster, secrets.parts_of(body))
+        secrets.delete_parts(self.cluster, self._parts(body))
 
-
-def _superfluous(bodies: Sequence[Json], number: int, room: int, result: Result) -> Sequence[Json]:
-    """Return those of older revisions, the newest first, that are beyond a number or have parts for
-    which there is no room; the newest one that was carried out stays, which says what the instance
-    runs from.
-
-    :param result: of the newest revision, which is not among them.
-    """
-    sizes = itertools.accumulate(len(secrets.parts_of(body)) for body in bodies)
-    fitting = sum(1 for size in itertools.islice(sizes, number) if size <= room)
-    beyond = list(bodies[fitting:])
-    if result is Result.DONE or any(_is_done(body) for body in bodies[:fitting]):
-        return beyond
-    last = next((body for body in beyond if _is_done(body)), None)
-    return [body for body in beyond if body is not last]
-
-
-def _is_done(body: Json) -> bool:
-    revision = _decode_if_valid(body)
-    return revision is not None and revision.result is Result.DONE
+    def _parts(self, body: Json) -> Sequence[ObjectKey]:
+        return secrets.parts_of(body) if self._is_trusted(body) else ()
 
 
 def _decode(body: Json, parts: Mapping[str, bytes] = MappingProxyType({})) -> Revision:

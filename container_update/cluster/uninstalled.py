@@ -53,7 +53,7 @@ def keep(
     body = keeping.sign(body, cluster.journal_key)
     try:
         _write(body, revisions[0].operation, cluster)
-        for each in _superfluous(body, others):
+        for each in _superfluous(body, others, cluster):
             cluster.delete(ObjectKey.of(each), uid=each["metadata"]["uid"])
     except ClusterError as error:  # the instance is gone, whether that is kept or not
         LOG.warning("the history of the VNF instance that is gone is not kept: %s", error)
@@ -71,7 +71,9 @@ def _write(body: Json, operation: str, cluster: Cluster) -> None:
         if error.status != 409:
             raise
         live = cluster.get(ObjectKey.of(body))
-        if live is None or operation in {each.operation for each in _revisions(live)}:
+        if live is None or operation in {
+            each.operation for each in _trusted_revisions(live, cluster)
+        }:
             return  # written before, with more of the history
         metadata = {**body["metadata"], "resourceVersion": live["metadata"]["resourceVersion"]}
         cluster.replace({**body, "metadata": metadata})
@@ -111,7 +113,7 @@ def _name(instance_id: str | None) -> str:
 
 def _trusted_revisions(body: Json, cluster: ReadOnlyCluster) -> tuple[Revision, ...]:
     key = cluster.journal_key
-    if key and not keeping.is_signed(body, key):
+    if not _is_trusted(body, key):
         what = "what is kept of an instance that is gone"
         why = keeping.why_untrusted(what, keeping.signer(body), key)
         LOG.warning("%s: %s; it is left out", ObjectKey.of(body), why)
@@ -135,10 +137,15 @@ def _decode(text: bytes, body: Json) -> Revision:
     return revision
 
 
-def _superfluous(written: Json, others: Iterable[Json]) -> Sequence[Json]:
-    """Return the oldest Secrets of other instances, beyond those that are kept."""
-    name = written["metadata"]["name"]
+def _superfluous(written: Json, others: Iterable[Json], cluster: ReadOnlyCluster) -> Sequence[Json]:
+    """Return the oldest Secrets of other instances, beyond those that are kept; of those that are
+    not signed with the key of this host none takes the place of another one."""
+    name, key = written["metadata"]["name"], cluster.journal_key
     kept = [body for body in others if body["metadata"]["name"].endswith(_SUFFIX)]
-    kept = [body for body in kept if body["metadata"]["name"] != name]
+    kept = [b for b in kept if b["metadata"]["name"] != name and _is_trusted(b, key)]
     kept.sort(key=lambda body: str(body["metadata"]["creationTimestamp"]), reverse=True)
     return kept[_INSTANCES - 1 :]
+
+
+def _is_trusted(body: Json, key: str) -> bool:
+    return not key or keeping.is_signed(body, key)

@@ -13,22 +13,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from container_update.model.objects import INSTANCE_LABEL, Json
-from container_update.planning.comparison import diff
+from container_update.model.objects import DIGEST_ANNOTATION, INSTANCE_LABEL, Json
+from container_update.planning.comparison import diff, live_objects
 from container_update.planning.comparison.live_objects import covers
 from container_update.planning.order import RBAC
+from container_update.planning.release_labels import RELEASE_LABEL
 from container_update.planning.steps import ConfigStep, ManifestStep, ObjectStep
+from container_update.planning.steps.manifest import manifest_digest
+from container_update.planning.steps.metadata import stated_metadata
 from container_update.workloads import pod_template
 
-_OWN = "container-update/"
-"""How the names of our own annotations begin."""
+_CHOSEN = frozenset({live_objects.NAME_ANNOTATION, RELEASE_LABEL})
+"""Labels and annotations of ours whose values no manifest says."""
 _LISTED = ("labels", "annotations")
 _OF_THE_SERVER = ("name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp")
 _REFERRED = ("finalizers", "ownerReferences")
 
 
 def as_described(
-    step: ObjectStep, manifests: Sequence[Json], live: Json | None
+    step: ObjectStep, manifests: Sequence[Json], live: Json | None, instance_id: str | None
 ) -> ObjectStep | None:
     """Return the step with content from the manifests, before and after.
 
@@ -44,16 +47,20 @@ def as_described(
     if step.before is not None:
         others = [each for each in manifests if each != forwards] or manifests
         covered = (each for each in manifests if covers(step.before, each))
-        step = replace(step, before=_only(step.before, next(covered, others[0]), live))
+        said = next(covered, others[0])
+        before = _only(step.before, said, live)
+        step = replace(step, before=before | _metadata(step.before, said, live, instance_id))
     if content is None or forwards is None:
         return step
-    content = _only(content, forwards, live)
+    named = frozenset[tuple[str, str]]().union(*map(stated_metadata, manifests))
+    assert isinstance(step, (ConfigStep, ManifestStep))
+    step = replace(step, dropped=tuple(entry for entry in step.dropped if entry in named))
     if isinstance(step, ManifestStep):
-        return replace(step, content=content)
-    assert isinstance(step, ConfigStep)
+        written = _only(content, forwards, live)
+        return replace(step, content=written | _metadata(content, forwards, None, instance_id))
     known = {name for each in manifests for name in diff.key_names(each)}
     removed = tuple(name for name in step.removed if name in known)
-    return replace(step, content=content, removed=removed)
+    return replace(step, content=forwards, removed=removed)
 
 
 def _only(body: Json, manifest: Json, live: Json | None) -> Json:
@@ -71,7 +78,7 @@ def _only(body: Json, manifest: Json, live: Json | None) -> Json:
         for name in names
         if name in body and (name in around or (name not in said and now.get(name) == body[name]))
     }
-    return {**kept, **said, "metadata": _metadata(body, manifest, now)}
+    return {**kept, **said}
 
 
 def _said(value: Any, said: Any, live: Any) -> Any:
@@ -85,17 +92,22 @@ def _said(value: Any, said: Any, live: Any) -> Any:
     return said
 
 
-def _metadata(body: Json, manifest: Json, live: Json) -> Json:
-    own, said, now = (each.get("metadata") or {} for each in (body, manifest, live))
+def _metadata(
+    body: Json, manifest: Json, live: Json | None, instance_id: str | None
+) -> dict[str, Json]:
+    """Return the metadata of a body, with no labels and annotations but those that the manifest
+    says, those that are live, and our own."""
+    own, said, now = (each.get("metadata") or {} for each in (body, manifest, live or {}))
     result = {name: own[name] for name in _OF_THE_SERVER if name in own}
     result |= {n: own[n] for n in _REFERRED if n in own and own[n] == now.get(n)}
+    ours = {INSTANCE_LABEL: instance_id, DIGEST_ANNOTATION: manifest_digest(manifest)}
     for field in _LISTED:
         stated, values, there = (each.get(field) or {} for each in (said, own, now))
         entries = {
             name: value
             for name, value in values.items()
-            if name == INSTANCE_LABEL or name.startswith(_OWN) or there.get(name) == value
+            if name in _CHOSEN or value in (ours.get(name, there.get(name)), there.get(name))
         }
         if entries := {**entries, **stated}:
             result[field] = entries
-    return result
+    return {"metadata": result}

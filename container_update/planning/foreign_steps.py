@@ -44,12 +44,11 @@ class Owned:
     """The steps write content that is not from the packages of the request."""
 
     def unknown(self, steps: Iterable[ObjectStep]) -> tuple[ObjectKey, ...]:
-        """Return the objects to read before they are trusted, and the namespaces of those that no
-        package describes."""
-        keys = [step.key for step in steps if step.key not in self.described]
-        guarded = [s.key for s in steps if s.key in self.described and self._is_guarded(s.key)]
-        others = {key.namespace for key in keys} - {"", *self.namespaces}
-        return (*keys, *guarded, *(namespace_key(name) for name in sorted(others)))
+        """Return the objects of the steps, and the namespaces of those that no package describes."""
+        keys = [step.key for step in steps]
+        others = {key.namespace for key in keys if key not in self.described}
+        unknown = sorted(others - {"", *self.namespaces})
+        return (*keys, *map(namespace_key, unknown))
 
     def _is_guarded(self, key: ObjectKey) -> bool:
         is_elsewhere = key.group == RBAC or key.namespace != self.namespace
@@ -96,11 +95,11 @@ class Owned:
         self, step: ObjectStep, known: Sequence[Json], live: Json | None, deletes: Action
     ) -> ObjectStep | None:
         """Return the trusted part of a step about a described object; None: there is none."""
-        if not self._is_guarded(step.key):
-            return step
-        if step.action is deletes and live is not None and instance_of(live) != self.instance_id:
+        owner = self.instance_id if live is None else instance_of(live)
+        is_guarded, is_own = self._is_guarded(step.key), owner == self.instance_id
+        if not is_own and (owner is not None or (is_guarded and step.action is deletes)):
             return None
-        return as_described(step, known, live)
+        return as_described(step, known, live, self.instance_id) if is_guarded else step
 
     def _is_its_namespace(self, name: str, live: Mapping[ObjectKey, Json]) -> bool:
         body = live.get(namespace_key(name))

@@ -43,7 +43,10 @@ class Workers:
 
     def __init__(self, service: ServiceContext) -> None:
         self._service = service
-        self._pool = ThreadPoolExecutor(service.settings.workers, thread_name_prefix="worker")
+        self._pool, self._downloads = (
+            ThreadPoolExecutor(service.settings.workers, thread_name_prefix=name)
+            for name in ("worker", "download")  # a host that answers slowly keeps no worker
+        )
         self._cancels: dict[str, CancelToken] = {}
         """By the id of each operation, batch and package that is queued or at work."""
         self._next: dict[str, Callable[[CancelToken], bool | None]] = {}
@@ -106,13 +109,26 @@ class Workers:
     def package(self, package_id: str, source: packages.PackageSource | None = None) -> None:
         """Queue a package for onboarding, an uploaded one or one to be fetched from a source."""
 
-        def task() -> None:
-            if source is None or packages.download(self._service, package_id, source):
-                packages.onboard(self._service, package_id)
+        lasting = self._service.database.lasting
 
-        self._submit(package_id, lambda _: self._service.database.lasting(task))
+        def fetch(_: CancelToken) -> None:
+            if source and lasting(lambda: packages.download(self._service, package_id, source)):
+                self.package(package_id)  # once this thread is done with it
 
-    def _submit(self, key: str, task: Callable[[CancelToken], bool | None]) -> None:
+        def onboard(_: CancelToken) -> None:
+            lasting(lambda: packages.onboard(self._service, package_id))
+
+        if source:
+            self._submit(package_id, fetch, self._downloads)
+        else:
+            self._submit(package_id, onboard)
+
+    def _submit(
+        self,
+        key: str,
+        task: Callable[[CancelToken], bool | None],
+        pool: ThreadPoolExecutor | None = None,
+    ) -> None:
         """Queue a task; if a thread is at what has its key, once that has ended: it may have read
         the database before there was a reason for this task."""
 
@@ -127,7 +143,7 @@ class Workers:
                 self._next[key] = task
                 return
             cancel = self._cancels[key] = CancelToken()
-            future = self._pool.submit(run)
+            future = (pool or self._pool).submit(run)
         future.add_done_callback(lambda done: self._on_done(key, done))
 
     def _on_done(self, key: str, future: Future[bool | None]) -> None:
@@ -186,7 +202,8 @@ class Workers:
         """
         self._service.ending.set()
         self._woken.set()
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._pool, self._downloads):
+            pool.shutdown(wait=False, cancel_futures=True)
         if not self._wait(self._service.settings.drain_seconds):
             with self._changed:
                 cancels = list(self._cancels.values())

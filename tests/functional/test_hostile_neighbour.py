@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import copy
 import hashlib
+import itertools
 import json
 import os
 import stat
@@ -22,32 +24,42 @@ import pytest
 from container_update import (
     CancelToken,
     ContainerUpdateError,
+    HealRequest,
     PlanError,
+    ScaleRequest,
     StepResult,
+    UpdateFailedError,
     UpdateInterruptedError,
     UpdateRequest,
+    abort,
     connect,
     history,
     install,
+    promote,
     resume,
     rollback,
     terminate,
     undo,
     update,
 )
-from tests.functional.cnf import IMAGES, INSTANCE, Cnf
+from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.manifests import ENV, config_map, workload
 from tests.internals.core import (
     INSTANCE_LABEL,
     Collection,
     Event,
+    Goal,
+    Heal,
     Included,
     Json,
     KubernetesCluster,
     ObjectKey,
+    Scale,
+    go_back,
     keeping,
     name_of,
     pack,
+    run,
     unpack,
 )
 
@@ -186,7 +198,27 @@ VERBS: dict[str, Callable[[Cnf], object]] = {
     "undo": lambda site: site.undo(),
     "resume": lambda site: site.resume(),
     "rollback": lambda site: site.rollback(),
+    "heal": lambda site: keep_up(site, Heal(HealRequest(site.old, **site.where))),
+    "scale": lambda site: keep_up(site, Scale(ScaleRequest(site.old, {"VDU1": 2}, **site.where))),
+    "promote": lambda site: promote(site.cluster, site.options, **site.where),
+    "abort": lambda site: abort(site.cluster, site.options, **site.where),
+    "the rollback of a driver": lambda site: go_back(
+        site.old, site.cluster, site.options, None, **site.where
+    ),
 }
+ENDS_OF_A_HOLD = ("promote", "abort")
+
+
+def keep_up(site: Cnf, goal: Goal) -> object:
+    """Heal or scale; an operation that was interrupted ends first."""
+    return run(goal, site.cluster, site.options)
+
+
+def hold(site: Cnf) -> None:
+    """Have the journal wait for a person before all of its steps."""
+    key_of_it = {"group": "", "kind": "Hold", "namespace": "", "name": "forged"}
+    forged = {"type": "hold", "action": "WAIT", "seconds": None, "key": key_of_it}
+    forge(site, lambda record: record["steps"].insert(0, {**forged, "reasons": [], "images": {}}))
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -198,7 +230,9 @@ def test_a_forged_step_about_what_is_not_the_vnfs_is_refused(
     action, place = FORGED[forged]
     live = site.admin.get(key(site, place))
     forge(site, lambda record: record["steps"].append(step(site, action, place, live)))
-    if verb == "resume" and forged in NOTHING_LEFT:
+    if verb in ENDS_OF_A_HOLD:
+        hold(site)
+    if verb in ("resume", "promote") and forged in NOTHING_LEFT:
         VERBS[verb](site)
     else:
         message = f"Secret {site.namespace}/.*Nothing was written"
@@ -387,6 +421,60 @@ def test_a_forged_step_writes_only_what_the_packages_say_elsewhere(
         with contextlib.suppress(ContainerUpdateError):
             ENDS[verb](described)
         assert described.is_as_described()
+    finally:
+        site.admin.delete(described.key)
+
+
+WITHOUT: dict[str, Callable[[Json], object]] = {
+    "a key": lambda body: body["data"].pop("theirs"),
+    "a label": lambda body: body["metadata"]["labels"].pop("theirs"),
+    "another instance's label": lambda body: body["metadata"]["labels"].update(
+        {INSTANCE_LABEL: "another"}
+    ),
+    "an annotation of ours": lambda body: body["metadata"].update(
+        annotations={"container-update/on-config-change": "ignore"}
+    ),
+}
+"""What a state of an object says that another client, or no package, says otherwise."""
+
+
+@pytest.mark.parametrize("kind", ["config", "manifest"])
+@pytest.mark.parametrize("what", WITHOUT)
+@pytest.mark.parametrize("part", ["before", "content", "both"])
+@pytest.mark.parametrize("verb", ENDS)
+def test_a_forged_step_leaves_others_their_keys_and_labels_elsewhere(
+    site: Cnf, kind: str, what: str, part: str, verb: str
+) -> None:
+    described, cancel = Described(site, "/ConfigMap/NS-beside/described"), CancelToken()
+    live = {"apiVersion": "v1", "kind": "ConfigMap", **described.live}
+    live["metadata"] = {**live["metadata"], "labels": {**live["metadata"]["labels"], "theirs": "x"}}
+    live = site.admin.replace({**live, "data": {**live["data"], "theirs": "x"}})
+
+    def stop(event: Event) -> None:
+        if isinstance(event, StepResult):
+            cancel.request("by the test", keep_journal=True)
+
+    try:
+        with pytest.raises(UpdateInterruptedError):
+            update(described.request(described.new), site.cluster, site.options, cancel, stop)
+        forged = copy.deepcopy(live)
+        WITHOUT[what](forged)
+        dropped = [["labels", "theirs"], ["labels", INSTANCE_LABEL]]
+        said = {
+            **step(site, "REPLACE", described.place),
+            "before": forged if part != "content" else live,
+            "content": forged if part != "before" else live,
+            "dropped": dropped if what == "a label" else [],
+        }
+        said |= {"type": "config", "removed": ["theirs"]} if kind == "config" else {}
+        forge(site, lambda record: record["steps"].append(said))
+        with contextlib.suppress(ContainerUpdateError):
+            ENDS[verb](described)
+        after = site.admin.get(described.key)
+        assert after is not None
+        assert after["data"] == live["data"]
+        for field in ("labels", "annotations"):
+            assert (after["metadata"].get(field) or {}) == (live["metadata"].get(field) or {})
     finally:
         site.admin.delete(described.key)
 
@@ -692,6 +780,68 @@ def test_the_newest_revision_has_to_be_signed(site: Cnf, host: KubernetesCluster
         undo(host, site.options, **site.where)
     update(replace(site.request(OTHERS)), host, site.options)  # which names both packages
     assert undo(host, site.options, **site.where) is not None, "the older one is left out"
+
+
+def plant(site: Cnf, like: Json, name: str, data: dict[str, str]) -> Json:
+    """Create a Secret of a history that no key has signed."""
+    metadata = {"name": name, "namespace": site.namespace, "labels": like["metadata"]["labels"]}
+    body = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": like["type"]}
+    return site.admin.create({**body, "data": data})
+
+
+def of_the_key(site: Cnf) -> set[str]:
+    """Return the names of the Secrets that are signed with the key."""
+    bodies = site.admin.list(Collection("", "Secret", site.namespace)).items
+    return {body["metadata"]["name"] for body in bodies if keeping.is_signed(body, KEY)}
+
+
+@pytest.mark.parametrize("parts", ["none", "as many as there may be"])
+def test_revisions_that_no_key_has_signed_take_the_place_of_no_signed_one(
+    site: Cnf, host: KubernetesCluster, parts: str
+) -> None:
+    update(site.request(NEW), host, site.options)
+    signed = site.get("Secret", f"{name_of(INSTANCE)}.v1")
+    head = json.loads(base64.b64decode(signed["data"]["operation"]))
+    head["parts"] = {} if parts == "none" else {"content": keeping.MAX_PARTS}
+    data = {"operation": base64.b64encode(json.dumps(head).encode()).decode()}
+    for number in range(100, 110 if parts == "none" else 102):
+        plant(site, signed, f"{name_of(INSTANCE)}.v{number}", data)
+    update(site.request(OTHERS), host, site.options)
+    number = max(int(name.rpartition(".v")[2]) for name in of_the_key(site))
+    assert of_the_key(site) == {signed["metadata"]["name"], f"{name_of(INSTANCE)}.v{number}"}
+
+
+def test_a_revision_that_no_key_has_signed_is_not_what_the_instance_runs_from(
+    site: Cnf, host: KubernetesCluster
+) -> None:
+    """The one that says so stays, whatever the number of those that were undone since."""
+    update(site.request(NEW), host, site.options)
+    signed = site.get("Secret", f"{name_of(INSTANCE)}.v1")
+    data = {name: value for name, value in signed["data"].items() if name != "hmac"}
+    plant(site, signed, f"{name_of(INSTANCE)}.v2", data)
+    bad = {**OTHERS, "other": workload("Deployment", "other", image=BAD_IMAGE)}
+    options = replace(site.options, history=1, grace_period=0.5)
+    with pytest.raises(UpdateFailedError):
+        update(site.request(bad), host, options)
+    assert signed["metadata"]["name"] in of_the_key(site)
+
+
+def test_summaries_that_no_key_has_signed_take_the_place_of_no_signed_one(
+    site: Cnf, host: KubernetesCluster
+) -> None:
+    package = site.package({"own.yaml": config_map("own", setting="1")})
+    lives = [{**second(site), "instance_id": name} for name in ("first", "second")]
+    install(package, host, site.options, **lives[0])
+    terminate(package, host, options=site.options, **lives[0])
+    summary = site.get("Secret", f"{name_of('first')}.uninstalled")
+    created, ages = summary["metadata"]["creationTimestamp"], itertools.count()
+    younger = 0
+    while younger < 10:
+        name = f"{name_of(f'forged-{next(ages)}')}.uninstalled"
+        younger += plant(site, summary, name, {})["metadata"]["creationTimestamp"] > created
+    install(package, host, site.options, **lives[1])
+    terminate(package, host, options=site.options, **lives[1])
+    assert of_the_key(site) == {f"{name_of(each['instance_id'])}.uninstalled" for each in lives}
 
 
 def test_a_revision_that_is_put_back_after_the_uninstallation_is_older_than_the_next_installation(

@@ -24,6 +24,7 @@ from container_update.cluster.retry import RetryingCluster
 from container_update.cluster.uninstalled import SECRET_TYPE
 from container_update.drivers import tacker_v2, v2_memory, v2_process
 from container_update.drivers.v2_records import read_options
+from container_update.drivers.way_back import go_back
 from container_update.emulator.demo.scenarios import guide_request
 from container_update.engine import cluster_instance, execute, watch
 from container_update.engine.checks import image_check

@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import io
 import shutil
+import socket
 import threading
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
@@ -116,6 +117,20 @@ def test_a_package_is_fetched_from_a_uri(
     assert read.content == content
     path = f"{package['_links']['packageContent']['href']}/upload_from_uri"
     client.call("POST", path, {"addressInformation": store.url}, 409)
+
+
+def test_packages_that_are_fetched_slowly_keep_no_worker_from_others(
+    client_of: Callable[..., Client], content: bytes, tmp_path: Path
+) -> None:
+    client = client_of(ALLOWED, workers=1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        uri = f"http://127.0.0.1:{silent.getsockname()[1]}/vnf.zip"
+        for _ in range(2):
+            package = client.call("POST", "/vnfpkgm/v1/vnf_packages", {}, 201)
+            path = f"{package['_links']['packageContent']['href']}/upload_from_uri"
+            client.call("POST", path, {"addressInformation": uri}, 202)
+        (tmp_path / "uploaded.zip").write_bytes(content)
+        client.onboard(tmp_path / "uploaded.zip")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +26,8 @@ EACH, TOGETHER = 8, 24
 def vnfm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     path = tmp_path_factory.mktemp("tokens") / "tokens"
     path.touch(0o600)
-    lines = [f"admin {token_of('admin')} write", *(f"{u} {token_of(u)} read" for u in USERS)]
+    writers = (f"{user} {token_of(user)} write" for user in ("admin", "will"))
+    lines = [*writers, *(f"{u} {token_of(u)} read" for u in USERS)]
     path.write_text("\n".join(lines))
     with site.running(token_file=str(path)) as running:
         yield running
@@ -107,13 +109,36 @@ def test_all_users_together_leave_threads_for_what_asks_no_vim(asked: Waiting) -
         ("GET", "/vnflcm/v1/vnf_instances/{id}/resources"),
         ("POST", "/vnflcm/v1/vnf_instances/{id}/plan"),
         ("GET", "/view/pods/v2/{id}/a-pod"),
+        ("POST", "/vnflcm/v1/vnf_lcm_op_occs/{id}/fail"),
+        ("POST", "/vnflcm/v2/vnf_lcm_op_occs/{id}/fail"),
     ],
 )
 def test_each_request_that_asks_a_vim_counts(asked: Waiting, method: str, path: str) -> None:
     with ThreadPoolExecutor(EACH) as pool:
-        asked.hold(pool, "rita")
-        assert asked.send("rita", method, path.format(id="an-id")).status_code == 429
+        asked.hold(pool, "admin")
+        assert asked.send("admin", method, path.format(id="an-id")).status_code == 429
         asked.answers.set()
+
+
+def test_a_user_whose_callbacks_do_not_answer_leaves_others_their_subscriptions(vnfm: Site) -> None:
+    def subscribe(user: str, port: int) -> requests.Response:
+        headers = {"X-Auth-Token": token_of(user), "Version": "2.0.0"}
+        return requests.post(
+            f"{vnfm.url}/vnflcm/v2/subscriptions", headers=headers, timeout=60,
+            json={"callbackUri": f"http://127.0.0.1:{port}/"}, proxies={"http": ""},
+        )  # fmt: skip
+
+    with ThreadPoolExecutor(4) as pool, socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        sent = [pool.submit(subscribe, "admin", port) for _ in range(4)]
+        connected = [silent.accept()[0] for _ in sent]
+        refused = subscribe("admin", port)
+        assert (refused.status_code, refused.headers["Retry-After"]) == (429, "5")
+        assert "has 4 subscriptions whose callback is being tested" in refused.json()["detail"]
+        assert "not reached" in subscribe("will", 1).json()["detail"]
+        for connection in connected:
+            connection.close()
+        assert {each.result().status_code for each in sent} == {422}
 
 
 def test_a_user_who_watches_as_often_as_one_may_leaves_the_events_to_others(vnfm: Site) -> None:

@@ -22,19 +22,16 @@ def dropped_metadata(old: Manifest | None, new: Manifest) -> Dropped:
     """Return the labels and annotations that only the old manifest has."""
     if old is None:
         return ()
-    pairs = [(field, old.body["metadata"], new.body["metadata"], field) for field in _FIELDS]
-    if pod_template.pod_template(new.body) is not new.body:
-        templates = (_template_metadata(old.body), _template_metadata(new.body))
-        pairs.append((TEMPLATE_ANNOTATIONS, *templates, "annotations"))
-    return tuple(
-        (kind, name)
-        for kind, before, after, field in pairs
-        for name in sorted(set(before.get(field) or ()) - set(after.get(field) or ()))
-    )
+    return tuple(sorted(stated_metadata(old.body) - stated_metadata(new.body)))
 
 
-def _template_metadata(manifest: Json) -> Json:
-    return pod_template.pod_template(manifest).get("metadata") or {}
+def stated_metadata(body: Json) -> frozenset[tuple[str, str]]:
+    """Return the labels and annotations that a manifest has, as those of ``Dropped``."""
+    template = pod_template.pod_template(body)
+    of_template = {} if template is body else template.get("metadata") or {}
+    stated = {field: body["metadata"].get(field) for field in _FIELDS}
+    stated[TEMPLATE_ANNOTATIONS] = of_template.get("annotations")
+    return frozenset((field, name) for field, names in stated.items() for name in names or ())
 
 
 def lay_over(changed: Json, manifest: Json, removed: Dropped) -> None:

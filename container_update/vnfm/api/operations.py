@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Depends, Response
 from sqlalchemy import select
 
 from container_update.model.objects import Json
@@ -80,7 +80,11 @@ def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
         workers.operation(operation.id)
         return parts.accept_operation(service, operation)
 
-    @routes.post("/{operation_id}/fail", responses=parts.refusals(404, 409))
+    @routes.post(
+        "/{operation_id}/fail",
+        responses=parts.refusals(404, 409, 429),
+        dependencies=[Depends(service.vim_requests.count)],
+    )
     def fail(operation_id: str) -> Json:
         """Give up an operation that is FAILED_TEMP: its instance is free for another one."""
         with service.database.reading() as session:

@@ -4,10 +4,9 @@ of instances and packages."""
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Depends, Response
 from fastapi.concurrency import run_in_threadpool
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -22,9 +21,6 @@ from container_update.vnfm.store.database import now
 from container_update.vnfm.store.rows import FULL, Subscription, by_id
 
 _ATTRIBUTES = Attributes(required=frozenset({"id", "callbackUri", "_links"}))
-_MAX_TESTS = 16
-"""Maximum number of callbacks that are tested at the same time, by each API. A test takes up to
-callback_seconds, and no thread."""
 
 
 def router(service: ServiceContext, api: str) -> APIRouter:
@@ -32,21 +28,18 @@ def router(service: ServiceContext, api: str) -> APIRouter:
     routes = parts.sol_router(api, "subscriptions", "Subscriptions")
     resource = representations.subscription(service.settings.base_url)
     listing = TableQuery(resource, Subscription.created, Subscription.id, _ATTRIBUTES)
-    tests = asyncio.Semaphore(_MAX_TESTS)
 
-    @routes.post("", status_code=201, responses=parts.refusals(409, 413))
+    @routes.post(
+        "",
+        status_code=201,
+        responses=parts.refusals(409, 413, 429),
+        dependencies=[Depends(service.callback_tests.count)],
+    )
     @parts.taking(models.NEW_SUBSCRIPTION[api])
     async def create(body: models.NewSubscription, response: Response) -> Json:
         """Subscribe to notifications; the callback URI is tested first."""
         await run_in_threadpool(_look_for_room, service)
-        if tests.locked():
-            raise ProblemError(
-                503,
-                f"{_MAX_TESTS} callbacks are being tested: send the request again",
-                headers={"Retry-After": "5"},
-            )
-        async with tests:
-            await callbacks.check_callback(service.settings, body.callbackUri, body.authentication)
+        await callbacks.check_callback(service.settings, body.callbackUri, body.authentication)
         answer = await run_in_threadpool(store, body)
         response.headers["Location"] = answer["_links"]["self"]["href"]
         return answer

@@ -26,6 +26,7 @@ from cryptography.x509.oid import NameOID
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
 from container_update.package import csar
+from container_update.package.signature import _parts as values_of
 from tests.needs import OPENSSL
 from tests.packages import CONFIG_MAP, block, write_folder, write_zip
 
@@ -203,24 +204,58 @@ def test_a_certificate_that_has_ended_is_not_trusted(tmp_path: Path, trusted: Op
     assert "expected the signature" in refusal(beside(tmp_path, ended), trusted)
 
 
+def sign_with(digest: str, folder: Path, form: str = "DER") -> bytes:
+    """Return what the vendor signs upf.zip with, by a digest that may be broken."""
+    key = VENDOR.key.private_bytes(PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    (folder / "vendor.pem").write_text(VENDOR.pem + key)
+    words = f"cms -sign -binary -in upf.zip -signer vendor.pem -md {digest} -outform {form}"
+    made = subprocess.run(["openssl", *words.split()], cwd=folder, check=True, capture_output=True)
+    return made.stdout
+
+
 @pytest.mark.parametrize("form", ["DER", "PEM"])
 @pytest.mark.parametrize("digest", ["md5", "sha1", "ripemd160", "sha256", "sha512", "sha3-256"])
 def test_a_signature_of_a_broken_digest_is_refused(
     digest: str, form: str, tmp_path: Path, trusted: Options
 ) -> None:
     source = beside(tmp_path)
-    key = VENDOR.key.private_bytes(PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-    (tmp_path / "vendor.pem").write_text(VENDOR.pem + key)
-    words = f"cms -sign -binary -in upf.zip -signer vendor.pem -md {digest} -outform {form}"
-    made = subprocess.run(
-        ["openssl", *words.split()], cwd=tmp_path, check=True, capture_output=True
-    )
-    (tmp_path / "upf.p7s").write_bytes(made.stdout)
+    (tmp_path / "upf.p7s").write_bytes(sign_with(digest, tmp_path, form))
     for options in (trusted, Options()):
         if digest.startswith(("sha2", "sha5", "sha3")):
             assert read(source, options) == ["ConfigMap core/c"]
         else:
             assert "a digest of SHA-2 or SHA-3" in refusal(source, options)
+
+
+def der(tag: int, *parts: tuple[int, bytes]) -> tuple[int, bytes]:
+    """Return a constructed value of ASN.1 (X.690, 8.1.3: lengths of two bytes are enough here)."""
+    values = (bytes([name, 0x82]) + len(each).to_bytes(2, "big") + each for name, each in parts)
+    return tag, b"".join(values)
+
+
+def test_a_strong_digest_that_a_signature_only_names_does_not_help_a_broken_one(
+    tmp_path: Path, trusted: Options
+) -> None:
+    source = beside(tmp_path)
+    broken, strong = (
+        values_of(values_of(values_of(sign_with(name, tmp_path))[0][1])[1][1])[0][1]
+        for name in ("sha1", "sha256")
+    )
+    version, (tag, digests), *others = values_of(broken)
+    both = der(tag, *values_of(digests), *values_of(values_of(strong)[1][1]))
+    kind, _ = values_of(values_of(sign_with("sha1", tmp_path))[0][1])
+    signed = der(0x30, kind, der(0xA0, der(0x30, version, both, *others)))
+    (tmp_path / "upf.p7s").write_bytes(der(0, signed)[1])
+    assert "a digest of SHA-2 or SHA-3" in refusal(source, trusted)
+
+
+def test_a_signature_of_more_than_a_mebibyte_is_none(tmp_path: Path, trusted: Options) -> None:
+    source = beside(tmp_path, form=PEM)
+    signature = (tmp_path / "upf.p7s").read_bytes()
+    (tmp_path / "upf.p7s").write_bytes(signature.ljust(1024**2, b"\n"))
+    assert read(source, trusted)
+    (tmp_path / "upf.p7s").write_bytes(signature.ljust(1024**2 + 1, b"\n"))
+    assert "expected a signed package" in refusal(source, trusted)
 
 
 def test_the_authorities_of_the_system_are_none_of_signatures(

@@ -34,6 +34,7 @@ def owned(*described: Json) -> Owned:
         (BESIDE, False, "another"),
         (BESIDE, False, None),
         (HERE, False, "another"),
+        (HERE, True, "another"),
     ],
 )
 def test_what_is_not_the_instances_is_not_deleted(
@@ -74,3 +75,13 @@ def test_what_no_package_describes_is_written_in_the_own_namespace_alone(
     step = ManifestStep(key, Action.REPLACE, body(key, "1", label), content=content)
     believed, foreign = owned().trusted_steps([step], {key: body(key, "1", label)}, Action.DELETE)
     assert (len(believed), len(foreign)) == ((1, 0) if is_believed else (0, 1))
+
+
+@pytest.mark.parametrize("key", [HERE, BESIDE])
+def test_what_a_package_describes_and_another_instance_has_is_not_written(key: ObjectKey) -> None:
+    said = body(key, "said")
+    step = ManifestStep(key, Action.REPLACE, body(key, "1", "another"), content=said)
+    about = owned(said)
+    assert about.unknown([step]) == (key,), "its label is read"
+    live = {key: body(key, "1", "another")}
+    assert about.trusted_steps([step], live, Action.DELETE) == ((), (key,))
