@@ -35,7 +35,7 @@ from container_update.model.cluster import (
     Right,
     WatchEvent,
 )
-from container_update.model.errors import ClusterError, DryRunNotDeclaredError
+from container_update.model.errors import ClusterError, NoDryRunError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.options import Options
 from container_update.workloads.api_resources import Resources
@@ -339,7 +339,7 @@ class KubernetesCluster:
         method, path, what = self._write(verb, body)
         key = ObjectKey.of(body)
         if not self._resources.declares_dry_run(key.group, key.kind, key.api_version, method):
-            raise DryRunNotDeclaredError(
+            raise NoDryRunError(
                 f"{what} as a dry run: expected a server that declares dry run for {key.kind} "
                 f"of group {key.group}, found one that does not: nothing was sent"
             )

@@ -24,7 +24,12 @@ from functools import cache
 from typing import Any, NoReturn
 
 from container_update.model.cluster import WatchEvent
-from container_update.model.errors import ClusterError, NextStep
+from container_update.model.errors import (
+    AdmissionError,
+    ClusterError,
+    NextStep,
+    NoDryRunError,
+)
 from container_update.model.objects import Json
 from container_update.model.packing import count_marks
 
@@ -42,7 +47,6 @@ _ENDING = "NamespaceTerminating"
 """The reason of a cause: the namespace of the new object is being deleted."""
 _ENDING_ADVICE = "wait until the namespace is gone, then create it, or choose another one"
 _QUOTA_ADVICE = "make room in the namespace, or have its ResourceQuota raised"
-_UNANSWERED = "failed calling webhook"
 _UNANSWERED_ADVICE = "it has to answer, or its configuration has to go"
 _MESSAGE_LIMIT = 1000
 
@@ -130,7 +134,8 @@ _QUOTA = re.compile(
 """The server's refusal because of a ResourceQuota: names and numbers, nothing of the object."""
 _NAME = "[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?"
 _ADMISSION = re.compile(
-    rf"(?:admission webhook|({_UNANSWERED})) \"{_NAME}\"(?: denied the request)?"
+    rf"(?:admission webhook|(?P<unanswered>failed calling webhook)) \"{_NAME}\""
+    r"(?: denied the request|(?P<untried> does not support dry run))?"
     rf"|ValidatingAdmissionPolicy '{_NAME}'(?: with binding '{_NAME}' denied request)?"
 )
 """Whose refusal it is, as the server says before it quotes anything: a name, nothing of the object.
@@ -290,7 +295,7 @@ def refuse(what: str, answer: Answer, user: str | None = None) -> NoReturn:
     elif _ENDING in reasons:
         advice = _ENDING_ADVICE
     elif admission is not None:  # the permission is there
-        advice = _UNANSWERED_ADVICE if admission[1] else ""
+        advice = _UNANSWERED_ADVICE if admission["unanswered"] else ""
     else:
         lacks_right = status == 403
     parts = [
@@ -299,7 +304,10 @@ def refuse(what: str, answer: Answer, user: str | None = None) -> NoReturn:
         advice.format(f" of user {user}" if user else ""),
     ]
     retry_after = headers.get("Retry-After", "")
-    raise ClusterError(
+    kind: type[ClusterError] = ClusterError
+    if admission is not None:
+        kind = NoDryRunError if admission["untried"] else AdmissionError
+    raise kind(
         ": ".join(filter(None, parts)),
         status=status,
         reason=reason,

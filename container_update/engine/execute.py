@@ -111,6 +111,7 @@ class Execution:
 
     def __post_init__(self) -> None:
         self._results: dict[Place, StepResult] = {}
+        self._stored_images: dict[ObjectKey, Mapping[str, str]] = {}
         self._steps = object_steps(self.plan)
         self._waiter = Waiter(self.informer, self.options.grace_period)
 
@@ -173,7 +174,13 @@ class Execution:
         removed = [step.key for step in plan.steps if step.is_removal]
         return ExecutionContext(
             ObjectWriter(
-                self.cluster, waiter, plan.instance_id, resumed, self.owner, plan.namespace
+                self.cluster,
+                waiter,
+                plan.instance_id,
+                resumed,
+                self.owner,
+                plan.namespace,
+                self._stored_images,
             ),
             RolloutWaiter(waiter, self.progress),
             self.pods_before,

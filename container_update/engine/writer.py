@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from container_update.cluster.waiting import NotReadyError, Waiter
 from container_update.model.cluster import Cluster
@@ -48,6 +48,8 @@ class ObjectWriter:
     """An ownerReference for new objects, until the run has ended."""
     owner_namespace: str = ""
     """Where that owner is: it owns objects of no other namespace."""
+    stored: dict[ObjectKey, Mapping[str, str]] = field(default_factory=dict)
+    """The images that the server has stored of what this run applied."""
 
     @property
     def labels(self) -> Mapping[str, str]:
@@ -199,11 +201,15 @@ class ObjectWriter:
     def with_stored_images(self, step: WorkloadStep, live: Json) -> WorkloadStep:
         """Return the step with its images as the server stores them.
 
-        Asked, by a dry run, only where the live object is neither as before nor as the step wants
-        it. So this run, or another host's, knows what it wrote from what another client did.
+        Asked, by a dry run, only where the live object is neither as before, as the step wants it,
+        nor as the server has answered this run's write. So this run, or another host's, knows what
+        it wrote from what another client did.
         """
         if live is step.before or step.is_restored(live) or step.is_applied(live):
             return step
+        written = self.stored.get(step.key)
+        if written is not None and written == images(live):
+            return step.with_stored(written)
         return step.with_stored(
             images(self.cluster.dry_run("replace", step.with_change(live)).body)
         )
@@ -221,7 +227,10 @@ class ObjectWriter:
 
         :raises ChangedByAnotherError: another client changed what the step is about.
         """
-        return self._replace(step, live, back=False)
+        applied = self._replace(step, live, back=False)
+        if isinstance(step, WorkloadStep):
+            self.stored[step.key] = images(applied)
+        return applied
 
     def restore(self, step: ObjectStep, live: Json) -> Json:
         """Restore the object before the step; as :meth:`apply`."""

@@ -196,8 +196,13 @@ class ClusterError(ContainerUpdateError):
         self.transient = transient
 
 
-class DryRunNotDeclaredError(ClusterError):
-    """The server of a kind does not declare dry run: the request was not sent."""
+class NoDryRunError(ClusterError):
+    """A dry run is not possible: the server of the kind does not declare it, so that the request
+    was not sent, or an admission webhook does not support it."""
+
+
+class AdmissionError(ClusterError):
+    """An admission webhook or policy denied a request, or did not answer."""
 
 
 class UpdateFailedError(ContainerUpdateError):

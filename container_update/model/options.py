@@ -36,6 +36,7 @@ PACKAGE_OPTIONS = (
 """The options that limit how a package is read."""
 
 KUBECTL, TACKER = "kubectl", "tacker"
+REFUSE, NOTE = "refuse", "note"
 
 OF_VNFM = 2
 """The most operations of an instance that are kept where a VNFM has it on record."""
@@ -140,6 +141,12 @@ class Options:
         "How a text block at the end of a file without a line end is read: as kubectl does, with "
         "one, or as Tacker does, without. A VNF of a VNFM: as Tacker does.",
         choices=(KUBECTL, TACKER),
+    )
+    dry_run_denials: str = option(
+        REFUSE,
+        "What follows where admission denies the dry run of a write: refuse, nothing is written; "
+        "note, the write is not tried first. For a webhook that denies dry runs alone.",
+        choices=(REFUSE, NOTE),
     )
     lease_seconds: float = option(
         60.0,

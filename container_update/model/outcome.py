@@ -187,14 +187,18 @@ class Outcome:
         undone = self.of_state(StepState.UNDONE)
         if len(undone) + len(self.of_state(StepState.NOT_STARTED)) < len(self.results):
             return "Everything is left as it is"
+        objects = f"{len(undone)} object{'' if len(undone) == 1 else 's'}"
+        return f"Everything is as before ({objects} looked at{self.exceptions})"
+
+    @property
+    def exceptions(self) -> str:
+        """What an undo left that was not there before, each part after a semicolon; mostly ''."""
         left = (
             (self.left_to_others, "left as another client changed it"),
             *((self._of_undo(how), how.value) for how in (Reverted.KEPT, Reverted.NOT_EMPTY)),
             (self.claims_left, CLAIM_STAYS),
         )
-        more = (f"; {', '.join(map(str, keys))}: {why}" for keys, why in left if keys)
-        objects = f"{len(undone)} object{'' if len(undone) == 1 else 's'}"
-        return f"Everything is as before ({objects} looked at{''.join(more)})"
+        return "".join(f"; {', '.join(map(str, keys))}: {why}" for keys, why in left if keys)
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,11 @@ from container_update.workloads.traffic import matches, selects
 _NAME_LENGTH, _RELEASE_LENGTH = 63, 5
 _PREVIEW_LENGTH = _NAME_LENGTH - len("-preview")
 
+_RECREATES = (
+    "its strategy is Recreate, but its new pods run beside the old ones until those are removed: "
+    "use RollingUpdate if they must not, as with a volume that one pod alone may use"
+)
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -228,6 +233,8 @@ class BlueGreenPlanner(Strategy):
         """Yield a new Deployment beside the old one; anything else in place."""
         pair = self.pairs.get(key)
         if pair is not None:
+            if (pair.live["spec"].get("strategy") or {}).get("type") == "Recreate":
+                self._note(pair.blue, _RECREATES)
             yield self._green(key, pair)
             yield from self._end_of(key, pair)
             return

@@ -9,7 +9,7 @@ quantity in one way. So not all that differs between two manifests changes an ob
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -47,7 +47,7 @@ def as_stored(plan: Plan, stored: Stored) -> Plan:
             steps.append(step)
             continue
         void = dict.fromkeys(_without_effect(step, live, then))
-        notes += (_note_kept(step.key, change) for change in void)
+        notes += (_note_kept(step.key, c) for c in void if not _is_live(c, step, live))
         is_built_in = api_resources.is_built_in(step.key.group)
         if not meaning.is_same(_content(live), _content(then), built_in=is_built_in):
             steps.append(_effective(step, void, live, then, source_of(step, sources)))
@@ -90,14 +90,23 @@ _STEP = re.compile(r"[.\[]")
 
 def _without_effect(step: ManifestStep, live: Json, then: Json) -> Iterator[FieldChange]:
     """Yield the differences between the packages that would change nothing in the object."""
-    changed = {change.path for change in _changes(step.key, _content(live), _content(then))}
-    around = {outer for path in changed for outer in _around(path)}
-    for reason in step.reasons:
-        cause = reason.cause
-        if not isinstance(cause, FieldChange) or cause.path in around:
-            continue
-        if changed.isdisjoint(_around(cause.path)):
-            yield cause
+    is_changed = _covers_path(_changes(step.key, _content(live), _content(then)))
+    causes = (reason.cause for reason in step.reasons)
+    yield from (c for c in causes if isinstance(c, FieldChange) and not is_changed(c.path))
+
+
+def _is_live(change: FieldChange, step: ManifestStep, live: Json) -> bool:
+    """Tell whether the object has what the new package says, as after ``kubectl get -o yaml``."""
+    said = _changes(step.key, _content(live), _content(step.content or {}))
+    lacks = _covers_path(each for each in said if each.new is not None)
+    return change.new is not None and not lacks(change.path)
+
+
+def _covers_path(changes: Iterable[FieldChange]) -> Callable[[str], bool]:
+    """Return what tells whether a field is among these changes, within one or around one."""
+    paths = {change.path for change in changes}
+    around = {outer for path in paths for outer in _around(path)}
+    return lambda path: path in around or not paths.isdisjoint(_around(path))
 
 
 def _around(path: str) -> Iterator[str]:

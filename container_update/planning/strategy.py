@@ -421,8 +421,9 @@ class Strategy:
             return
         kind = known_kind(new.key)
         if not kind.can_change and (uses or _changes_what_is_fixed(live, old, new)):
-            text = f"a {kind.kind} cannot change: delete it to have the new one started"
-            self._note(new.key, text)
+            if uses or old is None or diff.field_changes(old, new, by_meaning=True, live=live):
+                text = f"a {kind.kind} cannot change: delete it to have the new one started"
+                self._note(new.key, text)
             return
         self.config.refuse_unfit(step.key, live)
         self._refuse_foreign(step.key, old, live)

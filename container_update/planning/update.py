@@ -64,6 +64,19 @@ def unknown_workloads(manifests: Iterable[Manifest]) -> tuple[Manifest, ...]:
     )
 
 
+def differing_others(
+    pairs: Iterable[tuple[Manifest, Manifest | None]],
+) -> tuple[Manifest, ...]:
+    """Return the old manifests, of kinds that are not listed, that differ from their new ones: the
+    cluster may be as the new ones say already."""
+    return tuple(
+        old
+        for old, new in pairs
+        if new is not None and not collections([old.key])
+        if diff.field_changes(old, new, by_meaning=True)
+    )
+
+
 def traffic(keys: Iterable[ObjectKey]) -> frozenset[Collection]:
     """Return the collections that tell which pods the Services among these objects select."""
     return frozenset(

@@ -90,7 +90,8 @@ def summary_text(outcome: Outcome) -> str:
     if StepState.UNDONE in states and states <= {StepState.UNDONE, StepState.NOT_STARTED}:
         wrote = [result for result in results if not isinstance(result.step, _WRITES_NOTHING)]
         undone = sum(result.state is StepState.UNDONE for result in wrote)
-        return f"Undone {_cost(outcome)}: everything is as before ({count_noun(undone, 'step')})."
+        steps = f"{count_noun(undone, 'step')}{outcome.exceptions}"
+        return f"Undone {_cost(outcome)}: everything is as before ({steps})."
     if outcome.held:
         done = len(outcome.of_state(StepState.DONE))
         what = f"{done} of {count_noun(len(outcome.plan.steps), 'step')} done {_cost(outcome)}"

@@ -130,7 +130,7 @@ def test_a_plan_of_its_kind_writes_nothing_and_says_that_it_was_not_tried(
     plan = plan_of(request, cnf.admin, cnf.options)
 
     (note,) = (each.text for each in plan.notes if each.key.kind == KIND)
-    assert "the server of its kind declares no dry run" in note
+    assert "expected a server that declares dry run for" in note
     assert (plan.tried, plan.writes) == (1, 2)
     assert (backend.writes, backend.things) == ([], {})
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -447,42 +448,76 @@ def answering(lab: Lab) -> Iterator[Callable[[Any], None]]:
         lab.server.middlewares.remove(function)
 
 
-def refusal(message: str) -> web.Response:
-    status = {"kind": "Status", "status": "Failure", "reason": "BadRequest", "message": message}
-    return web.json_response({**status, "code": 400}, status=400)
+UNSUPPORTED = ' "w.example.org" does not support dry run'
+DENIED = ' "w.example.org" denied the request: not in a dry run'
+UNANSWERED = ' "w.example.org": context deadline exceeded'
+PASSED = {
+    "unsupported": (400, f"admission webhook{UNSUPPORTED}", "refuse"),
+    "denied": (403, f"admission webhook{DENIED}", "note"),
+    "denied as a bad request": (400, f"admission webhook{DENIED}", "note"),
+    "not answered": (500, f"Internal error occurred: failed calling webhook{UNANSWERED}", "note"),
+}
 
 
-@pytest.mark.parametrize("reads_first", [True, False], ids=["reads the body first", "at once"])
-def test_a_webhook_that_supports_no_dry_run_leaves_its_object_untried(
-    changing: Any, answering: Any, reads_first: bool
-) -> None:
-    """An API server reads a body, and looks at its preconditions, before it asks webhooks."""
+@pytest.fixture
+def answering_dry_runs(answering: Any) -> Callable[[int, str], None]:
+    """Have the webhook of Deployments answer dry runs that the server can read."""
 
-    async def no_dry_run(request: Any, handler: Any) -> Any:
-        if request.query.get("dryRun") == "All" and "deployments" in request.path:
-            answer = await handler(request) if reads_first else None
-            if answer is None or answer.status < 300:
-                return refusal('admission webhook "w.example.org" does not support dry run')
+    def answer(code: int, message: str) -> None:
+        status = {"kind": "Status", "status": "Failure", "message": message, "code": code}
+
+        async def deny(request: Any, handler: Any) -> Any:
+            answer = await handler(request)
+            is_dry_run = request.query.get("dryRun") == "All" and "deployments" in request.path
+            if is_dry_run and answer.status < 300:
+                return web.json_response(status, status=code)
             return answer
-        return await handler(request)
+
+        answering(deny)
+
+    return answer
+
+
+@pytest.mark.parametrize("code", [400, 403])
+def test_what_admission_denies_is_refused_whatever_the_status(
+    changing: Any, answering_dry_runs: Any, code: int
+) -> None:
+    change = changing({"web": WEB}, {"web": workload("Deployment", "web", image=IMAGES[1])})
+    answering_dry_runs(code, f"admission webhook{DENIED}")
+    for act in (change.plan, change.run):
+        with pytest.raises(ClusterError, match=r"would refuse 1 of 1 .* set the option dry_run_"):
+            act()
+
+
+@pytest.mark.parametrize(("code", "text", "denials"), PASSED.values(), ids=PASSED)
+@pytest.mark.parametrize("upgrade_type", UPGRADE_TYPES)
+def test_a_webhook_that_answers_no_dry_run_leaves_its_object_untried(
+    changing: Any,
+    answering_dry_runs: Any,
+    code: int,
+    text: str,
+    denials: str,
+    upgrade_type: str,
+) -> None:
 
     change = changing({"a": config_map("a", key="old"), "web": WEB}, {"web": WEB})
-    answering(no_dry_run)
+    change.cnf.options = replace(change.cnf.options, dry_run_denials=denials, retry_seconds=0)
+    answering_dry_runs(code, text)
     files = {"web": workload("Deployment", "web", image=IMAGES[1])}
     files["more"] = workload("Deployment", "more")
     files["a"] = config_map("a", key="new")
     change.new = change.cnf.package({f"{name}.yaml": text for name, text in files.items()})
-    plan = change.plan()
+    plan = change.plan(upgrade_type)
     noted = notes(plan)
-    assert noted.count("cannot be tried on the API server: an admission webhook") == 2, noted
+    assert noted.count("cannot be tried on the API server: ") == 2, noted
+    assert noted.count(text) == 2
     assert plan.tried == 1
     assert plan.writes == 3
-    change.run()
+    change.run(upgrade_type)
     # what the server cannot read is still found before the first write
     change.new = change.cnf.package({"web.yaml": NUMBER, "more.yaml": workload("Deployment", "m")})
-    if reads_first:
-        with pytest.raises(ClusterError, match="cannot unmarshal number"):
-            change.plan()
+    with pytest.raises(ClusterError, match="cannot unmarshal number"):
+        change.plan()
 
 
 def test_a_kind_whose_server_declares_no_dry_run_is_left_out_and_noted(
@@ -509,7 +544,7 @@ def test_a_kind_whose_server_declares_no_dry_run_is_left_out_and_noted(
     finally:
         cnf.admin.delete(ObjectKey.of(definition))
     assert "Thing" in notes(outcome.plan)
-    assert "the server of its kind declares no dry run" in notes(outcome.plan)
+    assert "expected a server that declares dry run for Thing" in notes(outcome.plan)
     writes = [each for each in sent(lab.server, cnf) if each.path.endswith("/things")]
     assert [is_dry(each) for each in writes] == [False]
     assert outcome.plan.tried == 1

@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from aiohttp import web
 
 from container_update import (
     CancelToken,
@@ -150,6 +152,31 @@ def test_an_update_that_fails_is_undone(lab: Lab, namespace: str, kinds: tuple[s
     assert specs(lab, namespace) == before
     assert not state(lab, namespace, "old", IMAGES[0], kinds)
     assert not Checker(lab.server, namespace).left_over()
+
+
+@pytest.mark.embedded
+@pytest.mark.parametrize("kinds", ["workloads"], indirect=True)
+def test_an_update_that_fails_is_undone_where_admission_denies_dry_runs(
+    lab: Lab, namespace: str, kinds: tuple[str, ...]
+) -> None:
+    """What the server has answered this run's own writes tells them from those of others."""
+
+    async def deny(request: Any, handler: Any) -> Any:
+        if request.query.get("dryRun") != "All" or "/pods" in request.path:
+            return await handler(request)
+        message = 'admission webhook "w.example.org" denied the request: not in a dry run'
+        body = {"kind": "Status", "status": "Failure", "message": message, "code": 403}
+        return web.json_response(body, status=403)
+
+    before = specs(lab, namespace)
+    lab.server.middlewares.append(deny)
+    try:
+        with pytest.raises(UpdateFailedError, match="Everything is as before"):
+            lab.update(lab.request(namespace, OLD, BAD))
+    finally:
+        lab.server.middlewares.remove(deny)
+    assert specs(lab, namespace) == before
+    assert not state(lab, namespace, "old", IMAGES[0], kinds)
 
 
 @pytest.mark.skipif(bool(REAL), reason="kubelets that run nothing get no image later")

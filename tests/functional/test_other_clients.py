@@ -20,14 +20,25 @@ from container_update import (
     change_package,
     heal,
     install,
+    rollback,
     undo,
     update,
 )
-from tests.functional.cnf import IMAGES, INSTANCE, Cnf
+from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.conftest import until
 from tests.functional.manifests import workload
 from tests.functional.real import one_of
-from tests.internals.core import Event, Json, ObjectKey, Scale, images, is_ready, run, with_images
+from tests.internals.core import (
+    Event,
+    Json,
+    ObjectKey,
+    Scale,
+    images,
+    is_ready,
+    outcome_report,
+    run,
+    with_images,
+)
 
 THEIRS = "nginx:1.29-alpine"
 SLOW = {
@@ -309,3 +320,20 @@ def _named(text: str, name: str) -> str:
     body["spec"]["selector"]["matchLabels"]["app"] = name
     body["spec"]["template"]["metadata"]["labels"]["app"] = name
     return yaml.safe_dump(body)
+
+
+def test_a_rollback_says_what_it_leaves_to_another_client(cnf: Cnf) -> None:
+    cnf.instantiate(w=workload("Deployment"))
+    body = {"vnfdId": "unknown", "additionalParams": {"upgrade_type": "RollingUpdate"}}
+    new = cnf.package({"w.yaml": workload("Deployment", image=BAD_IMAGE)})
+    with pytest.raises(UpdateFailedError):
+        change_package(
+            body, cnf.admin, cnf.options, old=cnf.old, new=new, leave_failed=True, **cnf.where
+        )
+    set_image(cnf, ObjectKey("apps", "Deployment", cnf.namespace, "w"))
+    undone = rollback(cnf.admin, cnf.options, **cnf.where)
+    assert undone is not None
+    left = f"Deployment {cnf.namespace}/w: left as another client changed it"
+    assert outcome_report.summary_text(undone).endswith(
+        f"everything is as before (1 step; {left})."
+    )

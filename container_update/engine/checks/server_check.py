@@ -9,16 +9,15 @@ that it would drop or keep.
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from container_update.cluster.retry import RetryingReader
 from container_update.model import context_threads
 from container_update.model.cluster import DryRun
-from container_update.model.errors import ClusterError, DryRunNotDeclaredError
+from container_update.model.errors import AdmissionError, ClusterError, NoDryRunError
 from container_update.model.objects import INSTANCE_LABEL, Json, ObjectKey
-from container_update.model.options import Options
+from container_update.model.options import NOTE, Options
 from container_update.model.plan import Action, FieldChange, Note, Plan
 from container_update.planning import permissions, stored_writes
 from container_update.planning.steps import ConfigStep, ManifestStep, ObjectStep, object_steps
@@ -74,7 +73,8 @@ def check_with_server(plan: Plan, cluster: RetryingReader, options: Options) -> 
         if step.action not in _NOT_TRIED and not step.is_of_new_object
     ]
     labels = {INSTANCE_LABEL: plan.instance_id} if plan.instance_id else {}
-    asking = _Asking(plan, steps, stored_writes.Makers.of(steps, plan.manifests), cluster, labels)
+    makers = stored_writes.Makers.of(steps, plan.manifests)
+    asking = _Asking(plan, steps, makers, cluster, labels, options.dry_run_denials == NOTE)
     with context_threads.pool(options.workers) as pool:
         answers = tuple(pool.map(asking.about, steps))
     asking.raise_refusals(answers)
@@ -102,6 +102,8 @@ class _Asking:
     makers: stored_writes.Makers
     cluster: RetryingReader
     labels: Mapping[str, str]
+    notes_denials: bool
+    """A write that admission denies is not tried, instead of refused."""
 
     def about(self, step: ObjectStep, patience: int = _PATIENCE) -> _Answer:
         """Try the write of a step.
@@ -113,18 +115,20 @@ class _Asking:
             return _Answer(step, waits_for=maker)
         try:
             return self._try_step(step)
-        except DryRunNotDeclaredError:
-            return _Answer(step, untried="the server of its kind declares no dry run")
         except ClusterError as error:
+            untried = (NoDryRunError, AdmissionError) if self.notes_denials else NoDryRunError
+            if isinstance(error, untried):
+                return _Answer(step, untried=str(error))
             if error.transient or error.status is None:
                 raise
             needed = self._missing_object(step, error.status)
             if error.status == 404 and needed is None and step.before is None and patience:
                 time.sleep(_PAUSE)  # the kind may have been defined a moment ago
                 return self.about(step, patience - 1)
-            untried = "" if needed else self._why_untried(step, error)
-            refusal = None if needed or untried else error
-            return _Answer(step, waits_for=needed, refusal=refusal, untried=untried)
+            if needed is None and error.status == 403 and self._lacks_right(step):
+                # the operation itself says which one
+                return _Answer(step, untried="this account may not write it")
+            return _Answer(step, waits_for=needed, refusal=None if needed else error)
 
     def _missing_object(self, step: ObjectStep, status: int) -> ObjectKey | None:
         """Return what the plan writes first and the server may have missed."""
@@ -137,37 +141,8 @@ class _Asking:
             else named
         )
 
-    def _why_untried(self, step: ObjectStep, error: ClusterError) -> str:
-        """Return why an answer is no refusal of the write itself, '' where it is one."""
-        if error.status == 403 and self.cluster.missing_rights([*permissions.of_step(step)]):
-            return "this account may not write it"  # the operation itself says which right it lacks
-        if error.status == 400 and self._is_of_admission(step):
-            return f"an admission webhook supports no dry run ({error})"
-        return ""
-
-    def _is_of_admission(self, step: ObjectStep) -> bool:
-        """Tell whether status 400, which a body also gets that the server cannot read, came from an
-        admission webhook: the same body is read where it does not get so far, or one gets the
-        status that surely can be read.
-
-        Source: Kubernetes documentation, "Dynamic Admission Control", "Side effects".
-        """
-        body = self._new(step) if step.before is None else step.with_change(step.before)
-        named = {name: body["metadata"].get(name) for name in ("name", "namespace")}
-        bare = {"apiVersion": body["apiVersion"], "kind": body["kind"], "metadata": named}
-        return self._is_read(body) or not self._is_read(step.before or bare)
-
-    def _is_read(self, body: Json) -> bool:
-        """Tell whether the server can read a body, by a dry run that ends before admission: no
-        object has its UID."""
-        metadata = {**body["metadata"], "uid": str(uuid.uuid4())}
-        try:
-            self.cluster.dry_run("replace", {**body, "metadata": metadata})
-        except ClusterError as error:
-            if error.transient or error.status is None:
-                raise
-            return error.status != 400
-        return True
+    def _lacks_right(self, step: ObjectStep) -> bool:
+        return bool(self.cluster.missing_rights([*permissions.of_step(step)]))
 
     def _new(self, step: ObjectStep) -> Json:
         content = step.content if isinstance(step, ConfigStep | ManifestStep) else None
@@ -218,9 +193,16 @@ class _Asking:
             raise RefusedWritesError(
                 self.plan,
                 f"the API server would refuse {len(refusals)} of {len(answers)} writes: "
-                f"{'; '.join(texts)}: nothing was written",
+                f"{'; '.join(texts)}: nothing was written{_other_way(refusals)}",
                 refusals[0][1],
             )
+
+
+def _other_way(refusals: Iterable[tuple[ObjectStep, ClusterError]]) -> str:
+    """Return how an operation gets past admission that denies dry runs alone."""
+    is_denied = any(isinstance(error, AdmissionError) for _, error in refusals)
+    how = f"; where admission denies dry runs alone, set the option dry_run_denials to {NOTE}"
+    return how if is_denied else ""
 
 
 def _changed_fields(step: ObjectStep) -> str:

@@ -37,7 +37,12 @@ from container_update.package.manifests import ReadDocuments
 from container_update.planning.comparison import match
 from container_update.planning.configuration import Live
 from container_update.planning.steps.manifest import unexplained_workloads
-from container_update.planning.update import in_force, make_plan, unknown_workloads
+from container_update.planning.update import (
+    differing_others,
+    in_force,
+    make_plan,
+    unknown_workloads,
+)
 from container_update.workloads.registry import kind_of
 
 
@@ -133,17 +138,25 @@ class Update(Goal):
         matched = self.matched()
         olds = (old.key for old, _ in matched.pairs)
         refuse_absent(olds, informer.live, self.request.old, self.intent.namespace)
-        live = {**informer.live, **self._unknown_workloads(observed)}
+        live = {**informer.live, **self._others(observed)}
         plan = plan_matching(self, matched, live, cluster, self.options)
         return replace(plan, packages=self._identities(), vdus=self._vdus())
 
-    def _unknown_workloads(self, observed: Observed) -> dict[ObjectKey, Json]:
-        """Return the live objects of unknown kinds that may use configuration; the package's where
-        the account may not read that kind."""
-        described = unknown_workloads(old for old, _ in self.matched().pairs)
+    def _others(self, observed: Observed) -> dict[ObjectKey, Json]:
+        """Return the live objects of kinds that are not listed: of unknown ones that may use
+        configuration the package's, and of those that differ none, where the account may not read
+        that kind."""
+        pairs = self.matched().pairs
+        others: dict[ObjectKey, Json | None] = {old.key: None for old in differing_others(pairs)}
+        others |= {old.key: old.body for old in unknown_workloads(old for old, _ in pairs)}
         read = observed.cluster.get
-        bodies = {m.key: if_allowed(partial(read, m.key), m.body) for m in described}
-        return {key: body for key, body in bodies.items() if body is not None}
+
+        def live(key: ObjectKey) -> Json | None:
+            return if_allowed(partial(read, key), others[key], if_missing=True)
+
+        with context_threads.pool(self.options.workers) as pool:
+            bodies = zip(others, pool.map(live, others), strict=True)
+            return {key: body for key, body in bodies if body is not None}
 
 
 def plan_matching(

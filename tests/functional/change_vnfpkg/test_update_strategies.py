@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from container_update import PlanError, UpdateFailedError, change_package
+from container_update import PlanError, UpdateFailedError, change_package, plan_change
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
 from tests.functional.conftest import overwrite, until
 from tests.functional.manifests import workload
-from tests.functional.upgrade_types import ROLLING, UPGRADE_TYPES
+from tests.functional.upgrade_types import BLUE_GREEN, CANARY, ROLLING, UPGRADE_TYPES
 
 ROLLS, ON_DELETE = ("updateStrategy: {type: RollingUpdate}", "updateStrategy: {type: OnDelete}")
 TWO_AT_A_TIME = "updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 2}}"
@@ -114,3 +114,17 @@ def test_a_deployment_that_would_be_paused_is_refused(cnf: Cnf, upgrade_type: st
 def test_one_that_is_paused_is_not_installed(cnf: Cnf) -> None:
     with pytest.raises(PlanError, match=r"found spec.paused: true"):
         cnf.instantiate(w=workload("Deployment", spec="paused: true"))
+
+
+@pytest.mark.parametrize(
+    ("upgrade_type", "is_noted"), [(BLUE_GREEN, True), (CANARY, True), (ROLLING, False)]
+)
+def test_pods_of_a_recreated_deployment_that_run_beside_the_old_ones_are_noted(
+    cnf: Cnf, upgrade_type: str, is_noted: bool
+) -> None:
+    recreates = "strategy: {type: Recreate}"
+    cnf.instantiate(w=workload("Deployment", spec=recreates))
+    new = cnf.package({"w.yaml": workload("Deployment", spec=recreates, image=IMAGES[1])})
+    body = {"vnfdId": "unknown", "additionalParams": {"upgrade_type": upgrade_type}}
+    plan = plan_change(body, cnf.admin, cnf.options, old=cnf.old, new=new, **cnf.where)
+    assert any("its strategy is Recreate" in note.text for note in plan.notes) is is_noted

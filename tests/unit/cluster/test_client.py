@@ -23,7 +23,7 @@ from container_update.cluster import kubeconfig
 from container_update.cluster.client import KubernetesCluster, connect, connect_vim
 from container_update.cluster.credentials import pem
 from container_update.model.cluster import ClusterContext, Right
-from container_update.model.errors import ClusterError, NextStep
+from container_update.model.errors import AdmissionError, ClusterError, NextStep, NoDryRunError
 from container_update.model.objects import Collection, ObjectKey
 from container_update.model.options import Options
 
@@ -242,6 +242,27 @@ def test_a_refusal_is_told_with_what_to_do_next(
     assert raised.value.status == code
     may_not = "a permission is missing" in expected
     assert (raised.value.next_step is NextStep.GRANT_RIGHTS) == may_not
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "kind"),
+    [
+        (400, 'admission webhook "a.b" does not support dry run', NoDryRunError),
+        (400, 'admission webhook "a.b" denied the request: no', AdmissionError),
+        (403, 'admission webhook "a.b" denied the request without explanation', AdmissionError),
+        (500, 'Internal error occurred: failed calling webhook "a.b": EOF', AdmissionError),
+        (422, "ValidatingAdmissionPolicy 'a' with binding 'b' denied request: no", AdmissionError),
+        (400, "Deployment in version v1 cannot be handled as a Deployment", ClusterError),
+    ],
+)
+@pytest.mark.parametrize("of", ["Pod", "Secret"])
+def test_the_class_of_an_error_tells_what_admission_answers(
+    of: str, code: int, said: str, kind: type[ClusterError]
+) -> None:
+    cluster, _ = cluster_of(Answer(code, status(code, "", said)))
+    with pytest.raises(ClusterError, match=str(code)) as raised:
+        cluster.create({"apiVersion": "v1", "kind": of, "metadata": {"name": "p"}})
+    assert type(raised.value) is kind
 
 
 @pytest.mark.parametrize(
