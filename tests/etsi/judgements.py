@@ -47,13 +47,14 @@ JUDGEMENTS: tuple[Judgement, ...] = (
     Judgement(
         NOT_OFFERED,
         r"SOL003/VNFPackage.*: (POST|PATCH|DELETE) .*Method not implemented: (409|422) != 405",
-        "405 is expected of what SOL003 does not have and SOL005 has at the same URI: the service "
-        "offers both (SOL005, 9.4.2.3.1, 9.4.3.3.4 and 9.4.3.3.5)",
+        "405 is expected of what SOL003 does not have (10.4.2.3.1, 10.4.3.3.4, 10.4.3.3.5) and "
+        "SOL005 has at the same URI: the service offers both (SOL005, 9.4.2.3.1, 9.4.3.3.4, "
+        "9.4.3.3.5)",
     ),
     Judgement(
         SUITE,
         r".*ApiVersion: .*: 404 != ",
-        "They ask for ``api_version``; it is ``api_versions`` (SOL013, 9.3.2)",
+        "They ask for ``api_version``; it is ``api_versions`` (SOL013, 9.3.2 and 9.3.3)",
     ),
     Judgement(
         SUITE,
@@ -75,8 +76,8 @@ JUDGEMENTS: tuple[Judgement, ...] = (
     Judgement(
         SUITE,
         r".*(VnfLcmOperationOccurences|Subscriptions): .*fields.*: 400 != 20[02]",
-        "It asks for ``criteria`` and ``objectInstanceIds``, which neither resource has, and "
-        "expects 400 of another name that it has not",
+        "It asks for ``criteria`` and ``objectInstanceIds``, which neither resource has (SOL003, "
+        "5.5.2.13 and 5.5.2.16), and expects 400 of another name that it has not (SOL013, 5.3.2)",
     ),
     Judgement(
         SUITE,
@@ -98,17 +99,20 @@ JUDGEMENTS: tuple[Judgement, ...] = (
     Judgement(
         SUITE,
         r".*PATCH Individual VNFInstance Precondition failed: 202 != 412",
-        "It sends no ``If-Match``: there is no precondition that could fail (RFC 9110, 13.1.1)",
+        "It sends no ``If-Match``: there is no precondition that could fail (SOL003, 5.4.3.3.4; "
+        "RFC 9110, 13.1.1)",
     ),
     Judgement(
         SUITE,
         r".*Not Found: Parent suite setup failed: 404 is not one of \[200\]",
-        "404 is expected of the resource that the file's own set-up demands to be there",
+        "404 is expected of the resource that the file's own set-up demands to be there; 404 is "
+        "for one that is not (SOL013, 6.4; SOL003, 5.4.5.3.1, 5.4.14.3.1 and 5.4.15.3.1)",
     ),
     Judgement(
         SUITE,
         r".*ScaleVNFTask: GET Scale VNFInstance - Method not implemented: 422 != 405",
-        "It sends ``POST`` where it means ``GET``",
+        "It sends ``POST``, which the task has (SOL003, 5.4.5.3.1), where it means ``GET`` "
+        "(5.4.5.3.2)",
     ),
     Judgement(
         SUITE,
@@ -127,7 +131,8 @@ JUDGEMENTS: tuple[Judgement, ...] = (
     Judgement(
         SUITE,
         r".*: 206 != 200",
-        "They are for a producer without range requests; those for one with them get 206",
+        "They are for a producer without range requests; those for one with them get 206 (SOL003, "
+        "10.4.5.3.2 and 10.4.6.3.2; SOL005, 9.4.5.3.2 and 9.4.7.3.2)",
     ),
     Judgement(
         SUITE,
@@ -143,34 +148,38 @@ JUDGEMENTS: tuple[Judgement, ...] = (
     Judgement(
         SUITE,
         r".*Method not implemented: 405 != 200",
-        "The answer is the right 405; it is compared with the 200 of a later request",
+        "The answer is the right 405 (SOL003, 10.4.4.3.5 and 10.4.6.3.5; SOL005, 9.4.4.3.5 and "
+        "9.4.7.3.5); it is compared with the 200 of a later request",
     ),
     Judgement(
         SUITE,
         r".*PackageContentViaURI: .*: 406 is not one of \[200\]",
-        "The answer is the right 405; the later request for JSON accepts "
-        "``application/zip`` alone: 406 "
-        "(SOL013, 6.4)",
+        "The answer is the right 405 (SOL005, 9.4.6.3.5); the later request for JSON accepts "
+        "``application/zip`` alone: 406 (SOL013, 6.4)",
     ),
     Judgement(
         SUITE,
         r".*IndividualSubscription: .*: Input is not valid JSON",
-        "The header that they set lacks a quotation mark: nothing is sent",
+        "The header that they set lacks a quotation mark: nothing is sent, and 405 is expected "
+        "(SOL003, 10.4.8.3.1 to 10.4.8.3.4; SOL005, 9.4.9.3.1 to 9.4.9.3.4)",
     ),
     Judgement(
         SUITE,
         r".*Subscriptions: Create new VNF Package subscription: AttributeError",
-        "They need a mock server that the suite does not contain",
+        "The answer is the right 201 (SOL003, 10.4.7.3.1; SOL005, 9.4.8.3.1); they give their "
+        "mock server's library headers as a text, where it takes a dictionary",
     ),
     Judgement(
         SUITE,
         r".*Subscriptions: Create duplicated .*: Evaluating expression",
-        "The answer is the right 201; an expression of the suite has no value to compare",
+        "The answer is the right 201 (SOL003, 10.4.7.3.1; SOL005, 9.4.8.3.1); an expression of the "
+        "suite has no value to compare",
     ),
     Judgement(
         SUITE,
         r".*Subscriptions: Create duplicated .*: 201 != 303",
-        "They are for a producer that allows no duplicates; it may allow them (SOL003, 10.4.7.3.1)",
+        "They are for a producer that allows no duplicates; it may allow them (SOL003, 10.4.7.3.1; "
+        "SOL005, 9.4.8.3.1)",
     ),
     Judgement(
         SUITE,
@@ -186,7 +195,8 @@ JUDGEMENTS: tuple[Judgement, ...] = (
     Judgement(
         SUITE,
         r".*VNFPackageContent: Upload VNF Package Content.*: TypeError: Object of type bytes",
-        "They send the bytes of a file as JSON: nothing is sent",
+        "They encode the bytes of a zip as JSON, which fails before anything is sent; the body "
+        "is the zip (SOL005, 9.4.5.3.3)",
     ),
     Judgement(
         SUITE,

@@ -48,7 +48,7 @@ LCM = "SOL003/VNFLifecycleManagement-API"
 PACKAGES = "SOL003/VNFPackageManagement-API"
 ONBOARDING = "SOL005/VNFPackageManagement-API"
 WORKFLOWS = re.compile("Workflow|Notification|Keywords")
-"""Files that need an NFVO of the suite's own: a mock server of Java, which it does not contain."""
+"""Files that need an NFVO of the suite's own, a mock server of Java."""
 CONFIGURATION = """
 [vnfm]
 callback_hosts = 127.0.0.1

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 from tests.etsi.judgements import JUDGEMENTS, RESULTS, judged, tables
@@ -21,6 +22,11 @@ def test_each_test_that_fails_has_one_judgement() -> None:
 
 def test_each_judgement_is_about_a_test() -> None:
     assert [each.reason for each in JUDGEMENTS if not list(judged(each))] == []
+
+
+def test_each_judgement_names_the_clause_that_decides() -> None:
+    clause = re.compile(r"SOL0(03|05|13)[^;:)]*\d+\.\d+|RFC 9110, \d+")
+    assert [each.reason for each in JUDGEMENTS if not clause.search(each.reason)] == []
 
 
 def test_the_page_has_what_the_results_and_the_judgements_say() -> None:
