@@ -103,7 +103,7 @@ class History:
                 LOG.warning("%s; it is left out", self._why_untrusted(body))
 
     def _is_trusted(self, body: Json) -> bool:
-        return not self.cluster.journal_key or keeping.is_signed(body, self.cluster.journal_key)
+        return keeping.is_trusted(body, self.cluster.journal_key)
 
     def _why_untrusted(self, body: Json) -> str:
         key, name = ObjectKey.of(body), self.cluster.journal_key

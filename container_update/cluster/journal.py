@@ -113,7 +113,7 @@ class JournalReader:
             raise self._damaged from error
 
     def _refuse_unsigned(self, head: Json) -> None:
-        if self.cluster.journal_key and not keeping.is_signed(head, self.cluster.journal_key):
+        if not keeping.is_trusted(head, self.cluster.journal_key):
             key = self.cluster.journal_key
             why = keeping.why_untrusted("a journal", keeping.signer(head), key)
             raise errors.ContainerUpdateError(
@@ -393,7 +393,7 @@ class Journal(JournalReader):
             live = self.cluster.get(self.key)
             if live is None or live["metadata"]["uid"] != head["metadata"]["uid"]:
                 return False
-            if self.cluster.journal_key and not keeping.is_signed(live, self.cluster.journal_key):
+            if not keeping.is_trusted(live, self.cluster.journal_key):
                 # what others put there is not to get our signature: it is written over
                 live = {**live, "data": self._written.get("data")}
             if not of_any_run and keeping.text(live, "run") != self.run:

@@ -133,7 +133,7 @@ def sign(body: Json, key: str) -> Json:
     """Return a Secret with its signature; without any where the host has no key.
 
     >>> body = {"metadata": {"namespace": "cnf", "name": "a"}, "data": {"x": "MQ=="}}
-    >>> is_signed(signed(body, "a key of this host"), "a key of this host")
+    >>> is_signed(sign(body, "a key of this host"), "a key of this host")
     True
     """
     data = {name: v for name, v in (body.get("data") or {}).items() if name not in (_NAME, _SIGNER)}
@@ -148,6 +148,11 @@ def is_signed(body: Json, key: str) -> bool:
     signature = str((body.get("data") or {}).get(_NAME, ""))
     expected = base64.b64encode(_signature(body, key).encode()).decode()
     return bool(key) and hmac.compare_digest(signature.encode(), expected.encode())
+
+
+def is_trusted(body: Json, key: str) -> bool:
+    """Tell whether a host with this key reads the Secret: it has signed it, or has no key."""
+    return not key or is_signed(body, key)
 
 
 def signer(body: Json) -> str:

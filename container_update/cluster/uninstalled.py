@@ -71,9 +71,8 @@ def _write(body: Json, operation: str, cluster: Cluster) -> None:
         if error.status != 409:
             raise
         live = cluster.get(ObjectKey.of(body))
-        if live is None or operation in {
-            each.operation for each in _trusted_revisions(live, cluster)
-        }:
+        revisions = () if live is None else _trusted_revisions(live, cluster)
+        if live is None or operation in {each.operation for each in revisions}:
             return  # written before, with more of the history
         metadata = {**body["metadata"], "resourceVersion": live["metadata"]["resourceVersion"]}
         cluster.replace({**body, "metadata": metadata})
@@ -113,7 +112,7 @@ def _name(instance_id: str | None) -> str:
 
 def _trusted_revisions(body: Json, cluster: ReadOnlyCluster) -> tuple[Revision, ...]:
     key = cluster.journal_key
-    if not _is_trusted(body, key):
+    if not keeping.is_trusted(body, key):
         what = "what is kept of an instance that is gone"
         why = keeping.why_untrusted(what, keeping.signer(body), key)
         LOG.warning("%s: %s; it is left out", ObjectKey.of(body), why)
@@ -142,10 +141,6 @@ def _superfluous(written: Json, others: Iterable[Json], cluster: ReadOnlyCluster
     not signed with the key of this host none takes the place of another one."""
     name, key = written["metadata"]["name"], cluster.journal_key
     kept = [body for body in others if body["metadata"]["name"].endswith(_SUFFIX)]
-    kept = [b for b in kept if b["metadata"]["name"] != name and _is_trusted(b, key)]
+    kept = [b for b in kept if b["metadata"]["name"] != name and keeping.is_trusted(b, key)]
     kept.sort(key=lambda body: str(body["metadata"]["creationTimestamp"]), reverse=True)
     return kept[_INSTANCES - 1 :]
-
-
-def _is_trusted(body: Json, key: str) -> bool:
-    return not key or keeping.is_signed(body, key)

@@ -44,7 +44,7 @@ class Owned:
     """The steps write content that is not from the packages of the request."""
 
     def unknown(self, steps: Iterable[ObjectStep]) -> tuple[ObjectKey, ...]:
-        """Return the objects of the steps, and the namespaces of those that no package describes."""
+        """Return the objects of the steps, and the namespaces of undescribed ones."""
         keys = [step.key for step in steps]
         others = {key.namespace for key in keys if key not in self.described}
         unknown = sorted(others - {"", *self.namespaces})

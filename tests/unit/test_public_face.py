@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import doctest
+import importlib
 import inspect
 import subprocess
 import sys
@@ -107,4 +108,21 @@ def test_its_docstring_has_an_example_that_is_true(name: str) -> None:
     (found,) = finder.find(value, name, globs=public)
     assert found.examples, f"{name} has no example"
     result = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(found)
+    assert result.failed == 0
+
+
+PACKAGE = Path(container_update.__file__).parent
+FILES = [
+    str(path.relative_to(PACKAGE.parent))
+    for path in sorted(PACKAGE.rglob("*.py"))
+    if ">>> " in path.read_text()
+]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_the_examples_of_a_module_are_true(file: str) -> None:
+    module = importlib.import_module(file.removesuffix(".py").replace("/", "."))
+    public = {each: getattr(container_update, each) for each in NAMES}
+    globs = {**public, **vars(module)}
+    result = doctest.testmod(module, globs=globs, optionflags=doctest.ELLIPSIS)
     assert result.failed == 0

@@ -235,7 +235,7 @@ def is_same(one: Any, other: Any, path: Path = (), *, built_in: bool = True) -> 
 def respell(new: Any, old: Any, path: Path = ()) -> Any:
     """Return a value with all that means the same as in an old one spelled as it is there.
 
-    >>> respelled({"tty": False, "stdin": True, "cpu": "1"}, {"cpu": "1", "stdin": False})
+    >>> respell({"tty": False, "stdin": True, "cpu": "1"}, {"cpu": "1", "stdin": False})
     {'stdin': True, 'cpu': '1'}
     """
     if is_same(new, old, path):

@@ -311,7 +311,7 @@ def test_a_page_that_is_too_large_is_read_as_several() -> None:
     with server(behaviour) as cluster:
         names = [body["metadata"]["name"] for body in cluster.list(PODS).items]
     assert names == [body["metadata"]["name"] for body in objects]
-    assert limits == [500, 62, *[7] * 6]
+    assert limits == [250, 31, *[3] * 14]
 
 
 def test_requests_one_after_another_go_through_one_connection() -> None:
