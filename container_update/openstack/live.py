@@ -125,7 +125,7 @@ def _with_software(
     if status not in ("ACTIVE", "ERROR"):  # Heat waits for it for ever, and an undo replaces it
         raise PlanError(
             f"{member} is {status}: expected it to be ACTIVE before its package is changed: start "
-            "or resume it, or wait until what is being done to it has ended"
+            "or resume it, or wait until the action of Nova on it has ended"
         )
     wrong = deviation(service, server, bodies[member.stack], member.resource)
     return replace(member, software=Software.of(server), deviation=wrong)

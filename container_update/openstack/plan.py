@@ -371,8 +371,8 @@ def _is_as_it_shall_be(live: Live, member: VnfcServer, before: StackBody, after:
     return desired.is_same(before, after)
 
 
-SETTLES_GROUP = "the group stores what its members are, and would put them back otherwise"
-SETTLES_STACK = "the stack says what its members are; nothing of them changes"
+SETTLES_GROUP = "the group stores the definitions of its members, and would restore the old ones"
+SETTLES_STACK = "the stack takes over the definitions of its members, which do not change"
 
 
 def _beside(before: StackBody, whole: StackBody, places: Mapping[str, Place]) -> Iterator[str]:

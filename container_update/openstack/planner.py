@@ -228,7 +228,7 @@ def _check_nothing_hidden(old: StackBody, new: StackBody, stack: str) -> None:
         raise PlanError(
             f"stack {stack}: Heat does not tell the values of its hidden parameters "
             f"({', '.join(unknown)}), so that no second stack can be made with them: use "
-            "RollingUpdate, which leaves them as they are"
+            "RollingUpdate, which keeps them"
         )
 
 

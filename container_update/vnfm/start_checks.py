@@ -74,7 +74,7 @@ def _state_dir(settings: Settings) -> str:
     if user not in (0, owner) or not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         raise ContainerUpdateError(
             f"{folder}: expected a folder that belongs to the service's user, which is the user "
-            f"{user} here; it belongs to the user {owner}: chown it, or be that user"
+            f"{user} here; it belongs to the user {owner}: chown it, or run this as that user"
         )
     return f"{folder}: belongs to the user {owner}, who may write in it"
 
@@ -85,7 +85,7 @@ def _refuse_uncreatable(path: Path) -> None:
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
         raise ContainerUpdateError(
             f"{path}: not there, and the user {os.geteuid()} may not create it in {above}: create "
-            "it for the service's user, or be that user"
+            "it for the service's user, or run this as that user"
         )
 
 
@@ -113,14 +113,14 @@ def _key_file(settings: Settings) -> str:
         if sealed:
             raise ContainerUpdateError(
                 f"{path}: not there, and the database has credentials that were encrypted with it: "
-                "put it back; a start would make another one, which does not open them"
+                "put it back; a new key does not decrypt them"
             )
         _refuse_uncreatable(path)
         return f"{path}: not there yet, the first start creates it with a new key"
     vault = Vault(path)
     if sealed:
         vault.open(sealed)
-        return f"{path}: opens what is in the database"
+        return f"{path}: decrypts the credentials in the database"
     return f"{path}: has keys"
 
 
@@ -142,7 +142,7 @@ def _any_sealed(settings: Settings) -> str | None:
 
 def _certificate(settings: Settings) -> str:
     if not settings.tls_cert:
-        where = "" if is_loopback(settings.host) else ": tokens pass the network as they are"
+        where = "" if is_loopback(settings.host) else ": tokens pass the network unencrypted"
         return f"none, HTTP{where}"
     connections.check_certificate(settings)
     certificate = x509.load_pem_x509_certificate(Path(settings.tls_cert).read_bytes())

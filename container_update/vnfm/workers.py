@@ -217,7 +217,7 @@ class Workers:
         try:
             operations.hand_over_all(self._service, at_work)
         except SQLAlchemyError as error:
-            LOG.warning("what was queued is not handed over: %s", type(error).__name__)
+            LOG.warning("queued operations are not handed over: %s", type(error).__name__)
 
     def _wait(self, seconds: float) -> bool:
         with self._changed:

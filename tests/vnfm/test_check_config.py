@@ -198,7 +198,7 @@ def test_the_key_has_to_open_what_is_in_the_database(
         Vault(settings.key_path)
     status, text = checked(tmp_path, "", *(("--database-url", database) if database else ()))
     said = {
-        "its own": "ok       key_file: .* opens what is in the database",
+        "its own": "ok       key_file: .* decrypts the credentials in the database",
         "another one": "problem  key_file: .* put back the key that was in use",
         "none": "problem  key_file: .* not there, and the database has credentials",
     }

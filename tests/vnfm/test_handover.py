@@ -17,7 +17,7 @@ from tests.vnfm.test_load import client_of, modify
 from tests.vnfm.waiting import until
 
 HANDED_OVER = "interrupted, as the service ends"
-GOES_ON = "going on with what was begun before"
+GOES_ON = "continuing what it began before"
 
 
 @pytest.fixture

@@ -60,6 +60,6 @@ def _write_new(path: Path, text: str) -> None:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        raise PackageError(f"{path} exists: it stays as it is; name another file") from None
+        raise PackageError(f"{path} exists and is not overwritten: name another file") from None
     except OSError as error:
         raise PackageError(f"{path} cannot be written: {error.strerror}: name another") from error

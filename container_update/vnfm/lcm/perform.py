@@ -67,7 +67,7 @@ def perform(service: ServiceContext, operation_id: str, cancel: CancelToken) -> 
         return False
     context, operation, state = begun
     if context.again:
-        LOG.info("VNF instance %s: going on with what was begun before", context.instance_id)
+        LOG.info("VNF instance %s: continuing what it began before", context.instance_id)
     task = TASKS[operation]
     try:
         if context.again and (

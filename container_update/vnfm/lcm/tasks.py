@@ -385,7 +385,7 @@ def left_by(service: ServiceContext, operation: OperationRow) -> tuple[Json, Jso
             with connect_vim(context) as vim:
                 live = vim.as_it_is(context.record)
     except ProblemError as error:
-        LOG.warning("VNF instance %s: what runs is not recorded: %s", instance.id, error)
+        LOG.warning("VNF instance %s: its live resources are not recorded: %s", instance.id, error)
         return None
     return live.body, records.affected_resources(context.record, live)
 

@@ -51,6 +51,6 @@ class Vault:
             return json.loads(self._fernet.decrypt(sealed))
         except (InvalidToken, ValueError):
             raise VaultError(
-                f"{self._path}: none of its keys opens what is in the database: "
+                f"{self._path}: none of its keys decrypts the credentials in the database: "
                 "put back the key that was in use"
             ) from None

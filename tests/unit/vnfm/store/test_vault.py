@@ -43,7 +43,7 @@ def test_a_new_first_key_seals_and_the_old_one_still_opens(tmp_path: Path) -> No
     renewed = both.seal(both.open(sealed))
     only_new = Vault(write(tmp_path / "key", new))
     assert both.open(sealed) == only_new.open(renewed) == VALUE
-    with pytest.raises(VaultError, match="none of its keys opens"):
+    with pytest.raises(VaultError, match="none of its keys decrypts"):
         only_new.open(sealed)
 
 
