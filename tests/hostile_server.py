@@ -22,8 +22,8 @@ from tests import packed
 
 _CHUNK = 65536
 _PACKED = packed.without_end(b"", bytes(1 << 20), 1 << 10)
-_DEADLINE = 120
-"""Seconds after which a verb counts as one that never ends: it takes ten of its own at most."""
+SECONDS = 120
+"""After so many a verb counts as one that never ends: it takes ten of its own at most."""
 _MEMORY = 240 * 1000 * 1000
 """Bytes by which a process may grow: one that has just begun has 60 MB, and 300 MB are allowed."""
 
@@ -166,20 +166,26 @@ class Attack:
     """True: of the watches; None: of all."""
 
     def on(
-        self, middlewares: list[Middleware], act: Callable[[Callable[[], None]], object]
+        self,
+        middlewares: list[Middleware],
+        act: Callable[[Callable[[], None]], object],
+        seconds: float = SECONDS,
     ) -> tuple[list[str], list[Exception]]:
         """Carry out a verb meanwhile; return what was wrong in that, and what it raised.
 
         :param act: carries it out, and calls what it is given as soon as it has connected.
+        :param seconds: in which it has to end.
         """
         faults = Faults(Fault(HOSTILE[self.answer], "*", "*", self.watch, self.nth, self.times))
         try:
-            return judged(lambda: act(lambda: middlewares.append(faults)))
+            return judged(lambda: act(lambda: middlewares.append(faults)), seconds)
         finally:
             middlewares.remove(faults)
 
 
-def judged(act: Callable[[], object]) -> tuple[list[str], list[Exception]]:
+def judged(
+    act: Callable[[], object], seconds: float = SECONDS
+) -> tuple[list[str], list[Exception]]:
     """Carry out a verb; return what was wrong in that, and what it raised: it has to end, in little
     memory, and with no error but ours."""
     raised: list[Exception] = []
@@ -193,8 +199,8 @@ def judged(act: Callable[[], object]) -> tuple[list[str], list[Exception]]:
     thread = threading.Thread(target=run, daemon=True)
     with _growth() as grown:
         thread.start()
-        thread.join(_DEADLINE)
-    assert not thread.is_alive(), f"goes on after {_DEADLINE} seconds"
+        thread.join(seconds)
+    assert not thread.is_alive(), f"goes on after {seconds} seconds"
     wrong = [repr(error) for error in raised if not isinstance(error, ContainerUpdateError)]
     if grown.bytes > _MEMORY:
         wrong.append(f"{grown.bytes} bytes of memory")

@@ -136,12 +136,9 @@ class RealCloud:
     def _objects(self) -> Iterator[tuple[str, str, Callable[[str], Any]]]:
         """Yield the id of each object of the tests, a name for people, and what deletes it."""
         admin = self._admin
-        for connection in self._users.values():
-            heat = connection.orchestration
-            yield from (
-                (each.id, f"stack {each.name}", heat.delete_stack) for each in heat.stacks()
-            )
+        services = [connection.orchestration for connection in self._users.values()]
         found: tuple[tuple[str, Iterator[Any], Callable[[str], Any]], ...] = (
+            *(("stack", heat.stacks(), heat.delete_stack) for heat in services),
             ("port", admin.network.ports(), admin.network.delete_port),
             ("network", admin.network.networks(), admin.network.delete_network),
             ("image", self._users["nfv"].image.images(), self._users["nfv"].image.delete_image),
@@ -153,7 +150,14 @@ class RealCloud:
             ("volume type", admin.block_storage.types(), admin.block_storage.delete_type),
         )
         for kind, listing, delete in found:
-            yield from ((each.id, f"{kind} {each.name}", delete) for each in listing)
+            of_tests = filter(self._is_of_tests, listing)
+            yield from ((each.id, f"{kind} {each.name}", delete) for each in of_tests)
+
+    def _is_of_tests(self, found: Any) -> bool:
+        """Whether an object is of a project of the tests, or of none: administrators see all."""
+        project = getattr(found, "project_id", None) or str(getattr(found, "links", None) or "")
+        ids = [connection.current_project_id for connection in self._users.values()]
+        return not project or any(each in project for each in ids)
 
     # --- preparing --------------------------------------------------------------------------------
 

@@ -149,6 +149,4 @@ def vnf(heat: Heat, tmp_path: Path, site: Site) -> Iterator[Vnf]:
     """A VNF to instantiate; its stacks are deleted at the end."""
     contract_vnf = Vnf(heat, tmp_path, site, OPTIONS)
     yield contract_vnf
-    if REAL:
-        for name in contract_vnf.stacks():
-            heat.delete(name)
+    contract_vnf.leave_real_cloud()

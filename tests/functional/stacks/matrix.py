@@ -227,9 +227,7 @@ class Lab:
                 balancer = Balancer(str(Path(folder, "messages")), point.way.endswith(" undone"))
                 yield cls(point, cloud, vnf, request, balancer, (vnf.body(), vnf.servers()))
             finally:
-                if REAL:
-                    for name in vnf.stacks():
-                        heat.delete(name)
+                vnf.leave_real_cloud()
 
     def run(self) -> bool:
         """Change the package and return whether it succeeded."""

@@ -7,17 +7,60 @@ services go past it. The paths are those of the embedded cloud, and so are the f
 
 from __future__ import annotations
 
+import re
 import ssl
+from dataclasses import dataclass
 
 import openstack.config
 from aiohttp import web
 
 from container_update.emulator.heat.api_errors import OpenStackApiError
-from container_update.emulator.http_server import HttpServerThread
+from container_update.emulator.http_server import Handler, HttpServerThread
 from tests.functional.proxy import Forwarder
 
 KEYSTONE, HEAT = "/identity", "/heat-api"
 """Where they are on the proxy."""
+
+
+@dataclass
+class NeverComplete:
+    """A middleware: clients see no end of the next change of one of a VNF's stacks but this one,
+    until they cancel, undo or delete it."""
+
+    end: str
+    """What stands in the place of COMPLETE in the status of the stack."""
+    complete: int = 0
+    """How many updates before it are complete."""
+    _stack: str = ""
+
+    async def __call__(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Change what is read of the stack."""
+        is_write = request.method in ("PUT", "DELETE") or request.path.endswith("/actions")
+        if self._stack and is_write and self._stack in request.path:
+            self.end = "COMPLETE"
+        elif not self._stack and request.method == "PUT":
+            self._stack = "" if self.complete else request.path.rpartition("/")[0]
+            self.complete -= 1
+        elif not self._stack and request.path.endswith("/stacks") and request.method == "POST":
+            name = (await request.json())["stack_name"]
+            self._stack = f"/stacks/{name}" if name.startswith("vnf-") else ""
+        answer = await handler(request)
+        if request.method == "GET" and self._stack and self._stack in request.path:
+            assert isinstance(answer, web.Response)
+            assert isinstance(answer.body, bytes)
+            status = rb'("stack_status": "[A-Z]+)_COMPLETE'
+            answer.body = re.sub(status, rb"\1_" + self.end.encode(), answer.body)
+        return answer
+
+
+async def answer_with_loopback(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Have clients read an address on loopback where a stack's port CP1 has another one."""
+    answer = await handler(request)
+    if request.path.endswith("/resources/CP1"):
+        assert isinstance(answer, web.Response)
+        assert isinstance(answer.body, bytes)
+        answer.body = re.sub(rb'("ip_address": )"[^"]+"', rb'\1"127.0.0.1"', answer.body)
+    return answer
 
 
 class CloudProxy(HttpServerThread):

@@ -17,7 +17,7 @@ from container_update import (
     UpdateFailedError,
 )
 from container_update.emulator.faults import Fault, Faults, raise_error
-from container_update.emulator.heat import CloudFaults, EmbeddedOpenStack, ResourceFault
+from container_update.emulator.heat import CloudFaults, ResourceFault
 from container_update.emulator.heat.api_errors import OpenStackApiError, stack_quota
 from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.stacks import templates
@@ -25,6 +25,7 @@ from tests.functional.stacks.change import Call, change, plan_change
 from tests.functional.stacks.clocks import in_an_hour
 from tests.functional.stacks.conftest import Front
 from tests.functional.stacks.limits import Limits
+from tests.functional.stacks.proxy import NeverComplete
 from tests.functional.stacks.site import REAL
 from tests.functional.stacks.vnf import Vnf, until
 from tests.internals.core import Phase, StepState, name_of
@@ -111,16 +112,18 @@ def test_the_stacks_quota_is_reported_before_or_after_the_journal(
 
 @BOTH
 def test_a_stack_stuck_in_progress_ends_at_the_time_limit_and_is_put_back(
-    cloud: EmbeddedOpenStack, vnf: Vnf, upgrade_type: str
+    front: Front, faults: CloudFaults, vnf: Vnf, upgrade_type: str
 ) -> None:
     vnf.instantiate("group")
-    vnf.options = replace(vnf.options, timeout=1)
-    cloud.faults.minute = 2.0
-    cloud.faults.resources.append(ResourceFault(where=is_new, stuck=True))
+    vnf.options = replace(vnf.options, timeout=60 if REAL else 1)
+    faults.minute = 2.0
+    faults.resources.append(ResourceFault(where=is_new, stuck=True))
+    if REAL:
+        front.middlewares.append(NeverComplete("IN_PROGRESS"))
     with pytest.raises(UpdateFailedError, match="_IN_PROGRESS after the time limit") as caught:
-        vnf.change(vnf.package("group", "image-2"), upgrade_type)
+        vnf.change(vnf.package("group", vnf.site.images[1]), upgrade_type)
     assert "Everything is as before" in str(caught.value)
-    assert set(vnf.servers().values()) == {"image-1"}
+    assert set(vnf.servers().values()) == {vnf.site.images[0]}
     assert vnf.stacks() == [vnf.stack]
 
 

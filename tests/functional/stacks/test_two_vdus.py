@@ -9,9 +9,12 @@ import pytest
 import yaml
 
 from container_update import UpdateFailedError
-from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
+from container_update.emulator.heat import CloudFaults, ResourceFault
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import Call, change
+from tests.functional.stacks.conftest import Front
+from tests.functional.stacks.proxy import NeverComplete
+from tests.functional.stacks.site import REAL
 from tests.functional.stacks.vnf import Vnf
 from tests.internals.core import Reason, hot, operate
 from tests.internals.stacks import (
@@ -75,12 +78,16 @@ def test_the_plan_says_what_else_the_last_step_changes(vnf: Vnf) -> None:
     assert after["VDU1"] == before["VDU1"]
 
 
-def test_an_undo_says_what_it_could_only_make_anew(cloud: EmbeddedOpenStack, vnf: Vnf) -> None:
+def test_an_undo_says_what_it_could_only_make_anew(
+    front: Front, faults: CloudFaults, vnf: Vnf
+) -> None:
     """The last step has removed a server when it fails."""
     vnf.instantiate(SHAPE)
     before = resources(vnf)
     fault = ResourceFault(type="OS::Neutron::Port", name="CP2", action="DELETE", times=1)
-    cloud.faults.resources.append(fault)
+    faults.resources.append(fault)
+    if REAL:
+        front.middlewares.append(NeverComplete("FAILED", complete=1))
     with pytest.raises(UpdateFailedError) as caught:
         vnf.change(vnf.package("server", vnf.site.images[0]))
     after = resources(vnf)

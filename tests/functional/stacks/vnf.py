@@ -123,6 +123,11 @@ class Vnf:
         """Delete all of it."""
         return operate(Terminate(self.stack), self.instance())
 
+    def leave_real_cloud(self) -> None:
+        """Delete the stacks from a real cloud; an embedded one ends with its test."""
+        for name in self.stacks() if REAL else ():
+            self.heat.delete(name)
+
     # --- the live state -------------------------------------------------------------------------
 
     def stacks(self) -> list[str]:
