@@ -276,6 +276,20 @@ def test_a_template_that_prints_too_much_is_refused(
 
 
 @pytest.mark.usefixtures("tools")
+def test_a_kustomization_that_prints_too_much_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each of its files may be as large as it is."""
+    names = [f"{number}.yaml" for number in range(2)]
+    files = {name: config_map(name[0], setting="a" * 5_000_000) for name in names}
+    folder = written(
+        tmp_path / "upf", {**files, "kustomization.yaml": f"resources: [{', '.join(names)}]\n"}
+    )
+    assert main(["csar", "check", folder], io.StringIO()) == 4
+    assert "kubectl kustomize: expected at most" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("tools")
 @pytest.mark.parametrize("schema", ["URL", "FILE", "URL as $schema"])
 def test_a_schema_of_values_names_nothing_that_is_read(tmp_path: Path, schema: str) -> None:
     """Helm would read a file of the host, or ask another host, for who only looks at the chart."""

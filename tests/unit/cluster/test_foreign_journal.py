@@ -305,3 +305,10 @@ def test_a_record_of_the_instance_that_cannot_be_read_names_its_secret() -> None
     data = {**FIRST["data"], "instance": base64.b64encode(b"x").decode()}
     with pytest.raises(PlanError, match=r"^Secret ns/container-update-i\.v1 .*is damaged"):
         history_of({**FIRST, "data": data}).instance()
+
+
+@pytest.mark.parametrize("name", ["j.v2", "i.a.v2", "ij.v2", "i.v2.v3", "i.v2x", "i.v"])
+def test_a_revision_of_another_instance_is_none_of_this_one(name: str) -> None:
+    theirs = revision(end={"number": 2})
+    theirs["metadata"] = {**theirs["metadata"], "name": f"container-update-{name}"}
+    assert [each.number for each in history_of(FIRST, theirs).read()] == [1]

@@ -84,3 +84,30 @@ def test_a_folder_without_a_vnfd_is_no_package_and_nothing_is_written(
     with pytest.raises(PackageError, match=r"expected a VNFD Definitions/NAME\.vnfd\.yaml"):
         build(folder, tmp_path / "package.zip", api="v2")
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_no_metadata_is_written_through_a_link_that_leads_out(folder: Path, tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.write_text("as it was")
+    (folder / "TOSCA-Metadata").mkdir()
+    (folder / "TOSCA-Metadata/TOSCA.meta").symlink_to(theirs)
+    with pytest.raises(PackageError, match=r"TOSCA\.meta"):
+        build(folder, tmp_path / "package.zip")
+    assert theirs.read_text() == "as it was"
+
+
+def test_a_folder_with_two_vnfds_is_refused(folder: Path, tmp_path: Path) -> None:
+    (folder / "Definitions/y.vnfd.yml").write_text("tosca_definitions_version: x\n")
+    with pytest.raises(PackageError, match=r"expected one VNFD, found .*x\.vnfd.*, .*y\.vnfd"):
+        build(folder, tmp_path / "package.zip")
+
+
+def test_what_python_compiled_is_not_packed_and_all_may_read_what_is(
+    folder: Path, tmp_path: Path
+) -> None:
+    (folder / "Scripts/__pycache__").mkdir(parents=True)
+    (folder / "Scripts/__pycache__/a.pyc").write_text("compiled")
+    (folder / "Files/cm.yaml").chmod(0o600)
+    with zipfile.ZipFile(build(folder, tmp_path / "package.zip")) as package:
+        modes = {info.filename: info.external_attr >> 16 for info in package.infolist()}
+    assert modes == dict.fromkeys([VNFD, "Files/cm.yaml", "TOSCA-Metadata/TOSCA.meta"], 0o644)

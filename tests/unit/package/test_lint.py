@@ -299,6 +299,25 @@ def test_the_config_map_that_every_namespace_has_needs_no_manifest(package: Path
     assert not [each for each in check(str(package)) if "kube-root-ca.crt" in each.message]
 
 
+def test_an_optional_reference_needs_no_manifest(package: Path) -> None:
+    text = (package / DEPLOYMENT).read_text()
+    indent = re.search(r"^( *)(?:- )?.*name: cm-data", text, re.M)
+    assert indent is not None
+    place = text[: indent.end()].rsplit("\n", 1)[1].index("name: cm-data")
+    optional = f"name: nowhere\n{' ' * place}optional: true"
+    replace(DEPLOYMENT, "name: cm-data", optional)(package)
+    write_metadata(package)
+    assert not [each for each in check(str(package)) if "nowhere" in each.message]
+
+
+def test_images_of_machines_are_not_hashed(package: Path) -> None:
+    (package / "Files/images").mkdir()
+    write("Files/images/disk.img", "as it was listed")(package)
+    write_metadata(package)
+    write("Files/images/disk.img", "changed")(package)
+    assert serious(package) == []
+
+
 def test_manifests_without_a_package_are_made_one_by_init(tmp_path: Path) -> None:
     (tmp_path / "web.yaml").write_text(SERVICE)
     advice = [each.advice for each in check(str(tmp_path)) if "TOSCA.meta" in each.file]

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An operation that is cancelled, or whose service ends, at any of its writes: what runs and what
+is recorded are those of before it, or those of after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from container_update import Options
+from container_update.emulator.faults import Fault, Faults
+from container_update.emulator.kubernetes import EmbeddedCluster
+from tests.functional.gate import Gate
+from tests.internals.core import Collection, Json, KubernetesCluster
+from tests.internals.service import Service, Settings
+from tests.vnfm import scalable
+from tests.vnfm.client import Client
+from tests.vnfm.scalable import recorded
+from tests.vnfm.test_upkeep import scaling
+from tests.vnfm.waiting import until
+
+OPTIONS = Options(timeout=60, undo_timeout=60, grace_period=0.5, drain_seconds=0)
+KINDS = (("apps", "Deployment"), ("apps", "StatefulSet"))
+
+
+@dataclass
+class Vnf:
+    """A VNF of a service that may end, and what runs of it."""
+
+    state: Path
+    cluster: EmbeddedCluster
+    kubernetes: KubernetesCluster
+    package: Path
+    path: str = field(default="", init=False)
+    client: Client = field(init=False)
+    service: Service = field(init=False)
+
+    @contextmanager
+    def served(self) -> Iterator[None]:
+        """Have a service answer during the block; after it all that it does is interrupted."""
+        settings = Settings(state_dir=str(self.state), auth="none", drain_seconds=0)
+        self.service = Service(settings, OPTIONS)
+        with TestClient(self.service.app, base_url="http://127.0.0.1:9890") as http:
+            self.client = Client(http, "v2")
+            yield
+
+    def instantiation(self) -> Json:
+        return scalable.instantiation(self.client.vims(self.cluster))
+
+    def instantiate(self) -> None:
+        self.client.do("POST", f"{self.path}/instantiate", self.instantiation())
+
+    @property
+    def running(self) -> Mapping[str, int]:
+        """The number of pods that each workload is to have."""
+        bodies = [b for k in KINDS for b in self.kubernetes.list(Collection(*k, "default")).items]
+        return {body["metadata"]["name"]: body["spec"]["replicas"] for body in bodies}
+
+    def left_over(self) -> list[str]:
+        """Return the journals, and the leases that are held."""
+        secrets = self.kubernetes.list(Collection("", "Secret", "default")).items
+        leases = self.kubernetes.list(Collection("coordination.k8s.io", "Lease", "default")).items
+        held = [each for each in leases if each["spec"].get("holderIdentity")]
+        journals = [each for each in secrets if each["type"].endswith("/journal")]
+        return [each["metadata"]["name"] for each in (*journals, *held)]
+
+    def is_recorded(self) -> bool:
+        """Tell whether the record has a VNFC for each pod, and no other."""
+        shown = self.client.call("GET", self.path)
+        if shown["instantiationState"] == "NOT_INSTANTIATED":
+            return not self.running
+        numbers = {vdu: len(pods) for vdu, pods in recorded(shown).items()}
+        return numbers == {vdu: self.running[name] for vdu, name in scalable.VDUS.items()}
+
+
+@pytest.fixture
+def vnf(cluster: EmbeddedCluster, kubernetes: KubernetesCluster, tmp_path: Path) -> Vnf:
+    return Vnf(tmp_path / "state", cluster, kubernetes, scalable.package(tmp_path))
+
+
+def begin_instantiation(vnf: Vnf) -> Callable[[], str]:
+    return lambda: vnf.client.begin("POST", f"{vnf.path}/instantiate", vnf.instantiation())
+
+
+def begin_scaling(vnf: Vnf) -> Callable[[], str]:
+    vnf.instantiate()
+    return lambda: vnf.client.begin("POST", f"{vnf.path}/scale", scaling("OUT", 2))
+
+
+def begin_rollback(vnf: Vnf) -> Callable[[], str]:
+    vnf.instantiate()
+    vnf.cluster.behaviour.bad_images = ["*worker*"]
+    vnf.cluster.behaviour.backoff_seconds = 0.1
+    failed = vnf.client.do("POST", f"{vnf.path}/scale", scaling("OUT", 2), "FAILED_TEMP")
+    vnf.cluster.behaviour.bad_images = []
+    href = failed["_links"]["self"]["href"]
+    return lambda: vnf.client.begin("POST", f"{href}/rollback") and href
+
+
+Begin = Callable[[Vnf], Callable[[], str]]
+OPERATIONS: dict[str, tuple[Begin, int, dict[str, int], dict[str, int]]] = {
+    "instantiate": (begin_instantiation, 8, {}, {"front": 1, "worker": 1}),
+    "scale": (begin_scaling, 6, {"front": 1, "worker": 1}, {"front": 1, "worker": 3}),
+    "rollback": (begin_rollback, 4, {"front": 1, "worker": 3}, {"front": 1, "worker": 1}),
+}
+"""How each begins, how many writes are tried, and the pods before it and after it."""
+POINTS = [(name, n) for name, (_, writes, *_) in OPERATIONS.items() for n in range(1, writes + 1)]
+
+
+@contextmanager
+def held_at(vnf: Vnf, number: int, begin: Callable[[], str]) -> Iterator[str]:
+    """Begin an operation, and hold a write of it while the block runs."""
+    gate = Gate()
+    fault = Fault(gate, method="[PD]*", path="*/namespaces/default/*", nth=number)
+    vnf.cluster.middlewares.append(Faults(fault))
+    operation = begin()
+    with gate.held():
+        yield operation
+
+
+@pytest.mark.parametrize("mode", ["GRACEFUL", "FORCEFUL"])
+@pytest.mark.parametrize(("name", "number"), [p for p in POINTS if p[0] != "rollback"])
+def test_what_is_cancelled_at_a_write_is_wholly_old_or_new(
+    vnf: Vnf, name: str, number: int, mode: str
+) -> None:
+    begin, _, old, new = OPERATIONS[name]
+    with vnf.served():
+        vnf.path = vnf.client.create(vnf.client.onboard(vnf.package))
+        send = begin(vnf)
+        before = vnf.client.call("GET", vnf.path)
+        with held_at(vnf, number, send) as operation:
+            vnf.client.call("POST", f"{operation}/cancel", {"cancelMode": mode}, 202)
+        ended = vnf.client.settled(operation)
+        assert vnf.left_over() == []
+        assert vnf.is_recorded()
+        if ended["operationState"] == "FAILED_TEMP":
+            assert "by a request to cancel" in ended["error"]["detail"]
+            assert (vnf.running, vnf.client.call("GET", vnf.path)) == (old, before)
+            vnf.client.do("POST", f"{operation}/retry")
+        assert vnf.running == new
+        assert vnf.is_recorded()
+
+
+@pytest.mark.parametrize(("name", "number"), POINTS)
+def test_what_the_end_of_a_service_interrupts_at_a_write_the_next_one_finishes(
+    vnf: Vnf, name: str, number: int
+) -> None:
+    begin, _, _, new = OPERATIONS[name]
+    first = ExitStack()
+    with first, ThreadPoolExecutor(1) as pool:
+        first.enter_context(vnf.served())
+        vnf.path = vnf.client.create(vnf.client.onboard(vnf.package))
+        with held_at(vnf, number, begin(vnf)) as operation:
+            ends = pool.submit(first.close)
+            until(vnf.service.context.ending.is_set, "the service ends")
+        ends.result()
+    with vnf.served():
+        ended = vnf.client.settled(operation)
+        state = "ROLLED_BACK" if name == "rollback" else "COMPLETED"
+        assert ended["operationState"] == state, ended.get("error")
+        assert vnf.running == new
+        assert vnf.is_recorded()
+        assert vnf.left_over() == []
