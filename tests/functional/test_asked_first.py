@@ -548,3 +548,20 @@ def test_a_kind_whose_server_declares_no_dry_run_is_left_out_and_noted(
     writes = [each for each in sent(lab.server, cnf) if each.path.endswith("/things")]
     assert [is_dry(each) for each in writes] == [False]
     assert outcome.plan.tried == 1
+
+
+def test_an_update_goes_on_where_what_it_does_not_write_cannot_be_read(
+    cnf: Cnf, answering: Any
+) -> None:
+    """As a custom resource whose conversion webhook does not answer."""
+
+    async def fail(request: Any, handler: Any) -> Any:
+        if request.method == "GET" and request.path.endswith("/services/s"):
+            return web.json_response({"kind": "Status", "code": 500}, status=500)
+        return await handler(request)
+
+    cnf.instantiate(s=service(), web=WEB)
+    cnf.options = replace(cnf.options, retry_seconds=0)
+    answering(fail)
+    plan = cnf.plan({"s": service(", sessionAffinity: ClientIP"), "web": WEB})
+    assert [note.key.kind for note in plan.ignored] == ["Service"]
