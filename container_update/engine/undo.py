@@ -133,7 +133,12 @@ class Undo:
         """Return until when to wait: half of the time is left to what follows objects that are
         deleted when a controller lets them go, which may be what has failed."""
         now = self.context.rollout.waiter.clock()
-        waits = any(s.action is Action.CREATE and order.rank(s.key) == order.REST for s in steps)
+        waits = any(
+            order.rank(s.key) == order.REST
+            if s.action is Action.CREATE
+            else s.is_removal and order.has_finalizers(s.old)
+            for s in steps
+        )
         return (now + deadline) / 2 if waits and now < deadline else deadline
 
     def _has_finalizers(self, step: ObjectStep) -> bool:

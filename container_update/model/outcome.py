@@ -37,7 +37,11 @@ class Reverted(enum.Enum):
     """What was created is still there."""
     NOT_EMPTY = "stays: it is not empty"
     """A Namespace that was created, in which something is that does not go with the undo."""
+    NOT_READY = "the pods in place of those that were replaced are not ready"
+    """Of a workload that stays as it was: there is nothing else to be put back."""
 
+
+_EXCEPTIONS = (Reverted.KEPT, Reverted.NOT_EMPTY, Reverted.NOT_READY)
 
 CLAIM_STAYS = "stays, it holds data (uninstall --delete-data deletes it)"
 """Of a volume claim whose StatefulSet goes."""
@@ -195,7 +199,7 @@ class Outcome:
         """What an undo left that was not there before, each part after a semicolon; mostly ''."""
         left = (
             (self.left_to_others, "left as another client changed it"),
-            *((self._of_undo(how), how.value) for how in (Reverted.KEPT, Reverted.NOT_EMPTY)),
+            *((self._of_undo(how), how.value) for how in _EXCEPTIONS),
             (self.claims_left, CLAIM_STAYS),
         )
         return "".join(f"; {', '.join(map(str, keys))}: {why}" for keys, why in left if keys)

@@ -421,7 +421,7 @@ class Strategy:
             return
         kind = known_kind(new.key)
         if not kind.can_change and (uses or _changes_what_is_fixed(live, old, new)):
-            if uses or old is None or diff.field_changes(old, new, by_meaning=True, live=live):
+            if uses or old is None or not diff.are_alike(old, new, live):
                 text = f"a {kind.kind} cannot change: delete it to have the new one started"
                 self._note(new.key, text)
             return

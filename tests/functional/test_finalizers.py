@@ -23,9 +23,10 @@ from container_update import (
     UndoIncompleteError,
     UpdateFailedError,
     UpdateInterruptedError,
+    change_package,
     update,
 )
-from tests.functional.cnf import BAD_IMAGE, Cnf
+from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
 from tests.functional.conftest import until
 from tests.functional.manifests import config_map, secret, workload
 from tests.internals.core import Json, ObjectKey, StepState
@@ -191,3 +192,17 @@ def test_what_another_deletes_meanwhile_is_not_written(cnf: Cnf) -> None:
         update(cnf.request({"cm": config_map(setting="new")}), cnf.cluster, progress=delete)
     assert live(cnf, key)["data"] == {"setting": "old"}
     assert not is_deleting(cnf, key)
+
+
+def test_an_undo_puts_workloads_back_beside_an_object_that_does_not_go(cnf: Cnf) -> None:
+    """What waits for a finalizer takes half of the time, and leaves the rest to the others."""
+    cm = held(config_map(key="value"))
+    cnf.instantiate(cm=cm, w=workload("Deployment"))
+    new = cnf.package({"w.yaml": workload("Deployment", image=IMAGES[1])})
+    body = {"vnfdId": "unknown", "additionalParams": {"upgrade_type": "RollingUpdate"}}
+    options = replace(cnf.options, timeout=2, undo_timeout=8)
+    with pytest.raises(UndoIncompleteError) as raised:
+        change_package(body, cnf.admin, options, old=cnf.old, new=new, **cnf.where)
+    states = {r.step.key.kind: r.state for r in raised.value.outcome.results}
+    assert states == {"ConfigMap": StepState.UNDO_FAILED, "Deployment": StepState.UNDONE}
+    release(cnf, key_of(cnf, cm))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from container_update import StepResult, UpdateFailedError, install
+from container_update import StepResult, UpdateFailedError, install, plan_change
 from tests.functional.cnf import IMAGES, INSTANCE, Cnf
 from tests.functional.manifests import workload
 from tests.internals.core import Event, Json, StepState
@@ -93,3 +93,14 @@ def test_a_second_wave_begins_after_the_job_of_the_first_is_complete(cnf: Cnf) -
     assert ended == ["Job", "Deployment"]
     states = {e.state for e in events if isinstance(e, StepResult)}
     assert states == {StepState.DONE}
+
+
+@pytest.mark.parametrize(("image", "is_noted"), [(IMAGES[0], False), (IMAGES[1], True)])
+def test_a_change_notes_a_job_that_it_does_not_start_again(
+    cnf: Cnf, image: str, is_noted: bool
+) -> None:
+    create(cnf, {"j": job(), "w": workload("Deployment")})
+    body = {"vnfdId": "unknown", "additionalParams": {"upgrade_type": "RollingUpdate"}}
+    new = cnf.package({"j.yaml": job(image), "w.yaml": workload("Deployment", image=IMAGES[1])})
+    plan = plan_change(body, cnf.admin, cnf.options, old=cnf.old, new=new, **cnf.where)
+    assert any("delete it to have the new one" in n.text for n in plan.notes) is is_noted

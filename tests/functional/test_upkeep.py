@@ -8,10 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from container_update import HealRequest, Outcome, PackageError, PlanError, ScaleRequest, install
-from tests.functional.cnf import IMAGES, Cnf
+from container_update import (
+    HealRequest,
+    Outcome,
+    PackageError,
+    PlanError,
+    ScaleRequest,
+    UndoIncompleteError,
+    UpdateFailedError,
+    install,
+)
+from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
 from tests.functional.manifests import ENV, config_map, workload
-from tests.internals.core import Heal, Scale, StepState, run
+from tests.internals.core import Heal, ObjectKey, Scale, StepState, run
 
 KINDS = ("Pod", "Deployment", "DaemonSet", "ReplicaSet", "StatefulSet")
 ON_DELETE = "updateStrategy: {type: OnDelete}"
@@ -108,3 +117,40 @@ def test_a_vnf_whose_package_has_no_manifests_any_more_is_not_healed(cnf: Cnf) -
     Path(cnf.old).mkdir()
     with pytest.raises(PackageError, match=r"expected manifests .* found no files at all"):
         healed(cnf)
+
+
+@pytest.mark.parametrize("kind", ["StatefulSet", "DaemonSet", "ReplicaSet"])
+def test_a_heal_that_fails_for_a_wrong_template_lets_the_next_one_put_that_right(
+    kind: str, cnf: Cnf
+) -> None:
+    """No pod that was replaced can be put back: an undo that insisted would end never."""
+    cnf.instantiate(w=workload(kind, replicas=2, spec=ON_DELETE if kind != "ReplicaSet" else ""))
+    body = cnf.get(kind, "w")
+    body["spec"]["template"]["spec"]["containers"][0]["image"] = BAD_IMAGE
+    cnf.admin.replace(body)
+    options, cnf.options = cnf.options, replace(cnf.options, timeout=3, undo_timeout=3)
+    with pytest.raises(UpdateFailedError, match="those that were replaced are not ready") as raised:
+        healed(cnf, min(cnf.pods(kind, "w")))
+    assert not isinstance(raised.value, UndoIncompleteError)
+    cnf.options = options
+    healed(cnf)
+    assert {pod.image for pod in cnf.pods(kind, "w").values()} == {IMAGES[0]}
+
+
+def test_a_heal_of_a_pod_that_cannot_end_names_its_finalizers(cnf: Cnf) -> None:
+    cnf.instantiate(w=workload("StatefulSet", replicas=2))
+    pod = ObjectKey("", "Pod", cnf.namespace, "w-0")
+    body = cnf.admin.get(pod)
+    assert body is not None
+    body["metadata"]["finalizers"] = ["example.org/slow"]
+    cnf.admin.replace(body)
+    cnf.admin.delete(pod)
+    cnf.options = replace(cnf.options, timeout=2, undo_timeout=2)
+    try:
+        with pytest.raises(UpdateFailedError, match=r"w-0 ends when .*: example\.org/slow"):
+            healed(cnf, "w-0")
+    finally:
+        body = cnf.admin.get(pod)
+        assert body is not None
+        del body["metadata"]["finalizers"]
+        cnf.admin.replace(body)

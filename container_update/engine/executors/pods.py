@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 
+from container_update.cluster.waiting import NotReadyError
 from container_update.engine import claims
 from container_update.engine.context import StepExecutor
 from container_update.engine.writer import ChangedByAnotherError
@@ -16,6 +18,8 @@ from container_update.planning.steps import ManifestStep, PodsStep, ScaleStep
 from container_update.workloads.pod_status import is_deleting, problem
 from container_update.workloads.readiness import Baseline, replicas
 
+LOG = logging.getLogger(__name__)
+
 
 class PodsExecutor(StepExecutor[PodsStep]):
     """See :class:`~container_update.engine.context.StepExecutor`."""
@@ -24,10 +28,11 @@ class PodsExecutor(StepExecutor[PodsStep]):
         """Delete the pods and wait until all pods of the workload are Ready, without these.
 
         Deleted, not evicted: a disruption budget counts a broken pod as gone, and would forbid it.
-        A step that is read from the cluster may name foreign pods, which stay.
+        A step that is read from the cluster may name foreign pods, which stay. Another pod that is
+        being deleted already is not waited for.
         """
-        abandoned, live = self.abandoned_pods(step.old), self.informer.get(step.key)
-        gone = frozenset(uid for _, uid in step.pods)
+        live, gone = self.informer.get(step.key), frozenset(uid for _, uid in step.pods)
+        abandoned = self.abandoned_pods(step.old) - gone
         own = self.informer.pods_of(live) if live else ()
         if self.writer.resumed:  # their back-off may be longer than another try has time
             gone |= {pod["metadata"]["uid"] for pod in own if problem(pod)}
@@ -43,9 +48,17 @@ class PodsExecutor(StepExecutor[PodsStep]):
         self.rollout.until_new(step.key, Baseline(gone, abandoned=abandoned), deadline)
 
     def revert(self, step: PodsStep, deadline: float) -> Reverted:
-        """Wait until what replaced the pods is as ready: the template is the one they had."""
+        """Wait until what replaced the pods is as ready: the template is the one they had.
+
+        Where it does not get so, because that template is wrong, nothing could be put back by
+        trying again, and the next operation has to begin: it may put the template right.
+        """
         live = self.informer.get(step.key) or step.old
-        self.rollout.until_new(step.key, self.as_before(step, live), deadline)
+        try:
+            self.rollout.until_new(step.key, self.as_before(step, live), deadline)
+        except NotReadyError as error:
+            LOG.warning("%s: %s: %s", step.key, Reverted.NOT_READY.value, error)
+            return Reverted.NOT_READY
         return Reverted.UNCHANGED
 
 

@@ -7,6 +7,7 @@ packages -> manifests -> matching -> live objects -> plan; carried out by
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -26,7 +27,7 @@ from container_update.engine.read_packages import (
 )
 from container_update.model import context_threads
 from container_update.model.cluster import ReadOnlyCluster, if_allowed
-from container_update.model.errors import ContainerUpdateError
+from container_update.model.errors import ClusterError, ContainerUpdateError
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.options import Options
 from container_update.model.plan import UPDATE, Plan
@@ -44,6 +45,8 @@ from container_update.planning.update import (
     unknown_workloads,
 )
 from container_update.workloads.registry import kind_of
+
+LOG = logging.getLogger(__name__)
 
 
 class Update(Goal):
@@ -143,16 +146,22 @@ class Update(Goal):
         return replace(plan, packages=self._identities(), vdus=self._vdus())
 
     def _others(self, observed: Observed) -> dict[ObjectKey, Json]:
-        """Return the live objects of kinds that are not listed: of unknown ones that may use
-        configuration the package's, and of those that differ none, where the account may not read
-        that kind."""
+        """Return the live objects of kinds that are not listed: those of unknown kinds that may use
+        configuration, the package's where the account may not read them; and those that differ
+        between the packages, as far as they can be read, for what is said of them."""
         pairs = self.matched().pairs
         others: dict[ObjectKey, Json | None] = {old.key: None for old in differing_others(pairs)}
         others |= {old.key: old.body for old in unknown_workloads(old for old, _ in pairs)}
         read = observed.cluster.get
 
         def live(key: ObjectKey) -> Json | None:
-            return if_allowed(partial(read, key), others[key], if_missing=True)
+            try:
+                return if_allowed(partial(read, key), others[key], if_missing=True)
+            except ClusterError as error:
+                if others[key] is not None:
+                    raise
+                LOG.info("what differs of %s is listed, as it cannot be read: %s", key, error)
+                return None
 
         with context_threads.pool(self.options.workers) as pool:
             bodies = zip(others, pool.map(live, others), strict=True)

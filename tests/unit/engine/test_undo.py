@@ -77,8 +77,8 @@ CHANGE: tuple[ObjectStep, ...] = (
     RestartStep(key("Deployment", "reader"), Action.ROLL, {}, digest="of the second"),
     RestartStep(key("Deployment", "other"), Action.ROLL, {}),
     ManifestStep(key("Service", "door"), Action.SWITCH, {}),
-    ManifestStep(key("ConfigMap", "removed"), Action.DELETE, {}),
-    ManifestStep(key("Deployment", "old"), Action.DELETE, {}),
+    ManifestStep(key("ConfigMap", "removed"), Action.DELETE, {"metadata": {}}),
+    ManifestStep(key("Deployment", "old"), Action.DELETE, {"metadata": {}}),
 )
 """The steps of a change of the package, of every kind, in the order of the plan."""
 
