@@ -13,7 +13,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from container_update.cluster.rights import missing_rights
 from container_update.model import context_threads
@@ -114,6 +114,13 @@ class RetryingReader:
         """How many requests were sent so far."""
         return self._cluster.requests
 
+    @property
+    def unretried(self) -> ReadOnlyCluster:
+        """The cluster without retries: for a caller that repeats a request itself, or does
+        without."""
+        inner = self._cluster
+        return inner.unretried if isinstance(inner, RetryingReader) else inner
+
     def _try(self, call: Callable[[], Answer]) -> Answer:
         def attempt() -> Answer:
             with self._slots:
@@ -179,9 +186,8 @@ class RetryingCluster(RetryingReader):
 
     @property
     def unretried(self) -> Cluster:
-        """The cluster without retries: for who has a rhythm of its own."""
-        inner = self._cluster
-        return inner.unretried if isinstance(inner, RetryingCluster) else inner
+        """See RetryingReader."""
+        return cast("Cluster", super().unretried)
 
     def with_guard(self, may_write: Callable[[], object]) -> RetryingCluster:
         """Return a client of the same cluster that asks before every attempt at a write.

@@ -563,7 +563,6 @@ def test_an_update_goes_on_where_what_it_does_not_write_cannot_be_read(
         return await handler(request)
 
     cnf.instantiate(s=service(), web=WEB)
-    cnf.options = replace(cnf.options, retry_seconds=0)
     answering(fail)
     plan = cnf.plan({"s": service(", sessionAffinity: ClientIP"), "web": WEB})
     assert [note.key.kind for note in plan.ignored] == ["Service"]

@@ -141,30 +141,34 @@ class Update(Goal):
         matched = self.matched()
         olds = (old.key for old, _ in matched.pairs)
         refuse_absent(olds, informer.live, self.request.old, self.intent.namespace)
-        live = {**informer.live, **self._others(observed)}
+        others = self._differing_others(observed) | self._unknown_workloads(observed)
+        live = {**informer.live, **others}
         plan = plan_matching(self, matched, live, cluster, self.options)
         return replace(plan, packages=self._identities(), vdus=self._vdus())
 
-    def _others(self, observed: Observed) -> dict[ObjectKey, Json]:
-        """Return the live objects of kinds that are not listed: those of unknown kinds that may use
-        configuration, the package's where the account may not read them; and those that differ
-        between the packages, as far as they can be read, for what is said of them."""
-        pairs = self.matched().pairs
-        others: dict[ObjectKey, Json | None] = {old.key: None for old in differing_others(pairs)}
-        others |= {old.key: old.body for old in unknown_workloads(old for old, _ in pairs)}
+    def _unknown_workloads(self, observed: Observed) -> dict[ObjectKey, Json]:
+        """Return the live objects of unknown kinds that may use configuration; the package's where
+        the account may not read that kind."""
+        described = unknown_workloads(old for old, _ in self.matched().pairs)
         read = observed.cluster.get
+        bodies = {m.key: if_allowed(partial(read, m.key), m.body) for m in described}
+        return {key: body for key, body in bodies.items() if body is not None}
 
-        def live(key: ObjectKey) -> Json | None:
+    def _differing_others(self, observed: Observed) -> dict[ObjectKey, Json]:
+        """Return the live objects that differ between the packages and are of kinds that an update
+        does not write, as far as they can be read: what they have already is not noted."""
+        cluster = observed.cluster.unretried
+
+        def read(key: ObjectKey) -> Json | None:
             try:
-                return if_allowed(partial(read, key), others[key], if_missing=True)
+                return cluster.get(key)
             except ClusterError as error:
-                if others[key] is not None:
-                    raise
-                LOG.info("what differs of %s is listed, as it cannot be read: %s", key, error)
+                LOG.info("its differences are noted without a look at the cluster: %s", error)
                 return None
 
+        keys = [old.key for old in differing_others(self.matched().pairs)]
         with context_threads.pool(self.options.workers) as pool:
-            bodies = zip(others, pool.map(live, others), strict=True)
+            bodies = zip(keys, pool.map(read, keys), strict=True)
             return {key: body for key, body in bodies if body is not None}
 
 
