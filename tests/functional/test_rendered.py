@@ -272,7 +272,7 @@ def test_a_template_that_prints_too_much_is_refused(
 ) -> None:
     chart = {**CHART, "templates/cm.yaml": config_map(setting=template)}
     assert main(["csar", "check", written(tmp_path / "upf", chart)], io.StringIO()) == 4
-    assert "bytes (option def_file_bytes), found more" in capsys.readouterr().err
+    assert "expected at most 8MiB (--def-file-bytes), found more" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("tools")
