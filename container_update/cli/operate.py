@@ -280,7 +280,7 @@ def carry_out(
     request: Asked,
     saved: Mapping[str, Any] | None = None,
 ) -> int:
-    """Carry out a goal and show what became of it; return the exit status.
+    """Carry out a goal and show its outcome; return the exit status.
 
     :param saved: the plan that was approved: no other one is carried out.
     """
@@ -324,8 +324,8 @@ def carry_out_change(  # noqa: PLR0913
     *,
     follow: Callable[[Outcome], None] = lambda _: None,
 ) -> int:
-    """Carry out a change of the package, wherever the VNF runs, and show what became of it and of
-    its scripts; return the exit status.
+    """Carry out a change of the package, on either VIM, and show its outcome and the results of its
+    scripts; return the exit status.
 
     :param run: carries it out.
     :param follow: corrects where the VNF runs, for the command that goes back.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a modify operation does to what runs: an update, or a change of the VNF package.
+"""What a modify operation does to the CNF: an update, or a change of the VNF package.
 
 Tacker 16 refuses every upgrade type but RollingUpdate in its change_vnfpkg, and runs no Mgmt Driver
 in place of its own code there; in a modify operation it does. So the additionalParams of a
@@ -93,11 +93,11 @@ def without_parameters(metadata: Mapping[str, Any] | None) -> Json:
 
 
 Modification = UpdateRequest | ChangePackageRequest
-"""What a modify request does to what runs."""
+"""What a modify request does to the CNF."""
 
 
 def modification(request: UpdateRequest, change: Json | None) -> Modification:
-    """Return what a modify request does to what runs.
+    """Return what a modify request does to the CNF.
 
     :param request: the packages, the instance's def-files and its namespace.
     :param change: the ChangeCurrentVnfPkgRequest that it stands for; None: it is an update.
@@ -149,7 +149,7 @@ def carry_out(  # noqa: PLR0913, PLR0917
     progress: Progress = lambda _: None,
     why: str = "",
 ) -> tuple[Outcome, Records]:
-    """Do it; a failure is undone at once. Return what became of it, and what to record.
+    """Do it; a failure is undone at once. Return its outcome, and what to record.
 
     :param why: the reason that the user gave, one line.
 

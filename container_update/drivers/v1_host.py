@@ -47,7 +47,7 @@ class Tacker:
 
     def carry_out(self, request: Modification, vnf_instance: Any) -> tuple[Outcome, Records]:
         """Do it in the cluster of the instance's VIM, with the options of Tacker's configuration;
-        return what became of it, and what to record."""
+        return its outcome, and what to record."""
         from container_update.drivers import change_by_modify  # noqa: PLC0415 (not for idle calls)
 
         connection, options = self._connection(vnf_instance), self._options()

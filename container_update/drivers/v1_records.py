@@ -120,7 +120,7 @@ def _plain(value: Any) -> Any:
 def modification_of(
     vnf_instance: Any, old: str, new: str, config_paths: Any
 ) -> Modification | None:
-    """Return what a modification does to what runs; None: nothing.
+    """Return what a modification does to the CNF; None: nothing.
 
     :param old: the package that the instance runs from.
     :param new: the one that its record names by now.

@@ -71,7 +71,7 @@ def check_change(script: Json, output: Json) -> None:
 
     :param output: gets what :func:`complete_records` needs.
     :raises PackageError: the request, or the new package, is wrong.
-    :raises PlanError: what runs is in no state to be changed by Tacker.
+    :raises PlanError: the live objects are in no state to be changed by Tacker.
     :raises UpdateInProgressError: an operation of this instance runs.
     :raises ClusterError: the VIM cannot be reached.
     """

@@ -93,7 +93,7 @@ def with_records(records: Records, instance: Json) -> Json:
 
 
 def modification_of(instance: Json, request: Json, old: str, new: str) -> Modification:
-    """Return what a modify request does to what runs.
+    """Return what a modify request does to the CNF.
 
     :param old: the package that the instance runs from.
     :param new: the one that the request names.

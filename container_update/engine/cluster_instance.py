@@ -187,7 +187,7 @@ class ClusterInstance(ClusterView):
             yield unclaimed
 
     def outcome(self, plan: Plan, results: tuple[StepResult, ...], observed: Observed) -> Outcome:
-        """Return what became of a plan, with the pods that run now."""
+        """Return the outcome of a plan, with the live pods."""
         return Outcome(
             plan=plan,
             results=results,

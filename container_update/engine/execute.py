@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run a Plan against a cluster: group after group, the steps of a group at the same time.
 
-On failure everything that was begun is undone, and the error says what became of it.
+On failure everything that was begun is undone, and the error has the outcome.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class Execution:
     def run(self) -> tuple[StepResult, ...]:
         """Carry out every step of the plan, or none.
 
-        :returns: what became of each step, in the order of the plan.
+        :returns: the result of each step, in the order of the plan.
         :raises UpdateFailedError: a step failed and all was put back; with the outcome.
         :raises UndoIncompleteError: a step failed and something could not be put back.
         :raises UpdateInterruptedError: cancelled, and undone or left as asked.

@@ -138,7 +138,7 @@ class Goal(ABC):
         """Return the plan; write nothing.
 
         :raises PackageError: a package or the request is wrong.
-        :raises PlanError: what runs is in no state for it.
+        :raises PlanError: the live objects are in no state for it.
         """
 
     def carry_out(self, run: JournalledRun) -> tuple[StepResult, ...]:

@@ -182,7 +182,7 @@ class JournalledRun:
 
         The parameters are those of :meth:`end`.
 
-        :raises LeaseLostError: another run may have gone on, which keeps what became of it.
+        :raises LeaseLostError: another run may have gone on, which keeps its outcome.
         """
         keep = context_threads.in_background(lambda: self._keep_history(undone, cause))
         try:

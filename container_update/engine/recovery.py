@@ -37,7 +37,7 @@ LOG = logging.getLogger(__name__)
 RecordT = TypeVar("RecordT", bound=OperationRecord)
 Described = Callable[[], "Sequence[Manifest] | None"]
 GoOn = Callable[[JournalledRun], "tuple[StepResult, ...]"]
-"""Finishes an interrupted run; returns what became of each step."""
+"""Finishes an interrupted run; returns the result of each step."""
 
 
 class Recovery(ABC, Generic[RecordT]):
@@ -54,7 +54,7 @@ class Recovery(ABC, Generic[RecordT]):
     def run(self) -> Outcome | None:
         """Finish or undo it.
 
-        :returns: what became of it; None: there was none.
+        :returns: its outcome; None: there was none.
         :raises UpdateInProgressError: it is still running, or waits for a person.
         :raises UpdateFailedError: it could not be finished and was undone.
         :raises UndoIncompleteError: it could not be undone.

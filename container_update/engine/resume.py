@@ -98,7 +98,7 @@ def resume(_: ClusterInstance) -> tuple[bool, str]:
     :param namespace: of the VNF.
     :param instance_id: the VNF instance, as it was given to the interrupted operation.
     :param packages: those of the interrupted operation, in any order.
-    :returns: what became of it, and the pods of every VDU that is recorded; None where no operation
+    :returns: its outcome, and the pods of every VDU that is recorded; None where no operation
         was interrupted.
     :raises PackageError: a package is not the operation's, or is missing; nothing was done.
     :raises PlanError: there is no such namespace.
@@ -116,7 +116,7 @@ def rollback(_: ClusterInstance) -> tuple[bool, str]:
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     outcome = rollback(cluster, namespace="cnf", instance_id="vnf-1")
 
-    :returns: what became of it; None where no operation was interrupted. The parameters and the
+    :returns: its outcome; None where no operation was interrupted. The parameters and the
         other errors are those of :func:`resume`.
     :raises UndoIncompleteError: something could not be put back.
     """
@@ -130,7 +130,7 @@ def promote(instance: ClusterInstance) -> tuple[bool, str]:
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     outcome = promote(cluster, namespace="cnf", instance_id="vnf-1")
 
-    :returns: what became of it; it may wait again. The parameters and the other errors are those of
+    :returns: its outcome; it may wait again. The parameters and the other errors are those of
         :func:`resume`.
     :raises PlanError: no operation waits for a person.
     :raises UpdateInProgressError: another client promotes or aborts it at this time.
@@ -145,7 +145,7 @@ def abort(instance: ClusterInstance) -> tuple[bool, str]:
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     outcome = abort(cluster, namespace="cnf", instance_id="vnf-1")
 
-    :returns: what became of it. The parameters and the other errors are those of :func:`resume`.
+    :returns: its outcome. The parameters and the other errors are those of :func:`resume`.
     :raises PlanError: no operation waits for a person.
     :raises UndoIncompleteError: something could not be put back.
     """

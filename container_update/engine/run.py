@@ -58,7 +58,7 @@ class AnyInstance(Protocol[GoalT_contra, SeenT, PlanT]):
     def recover_for(self, goal: GoalT_contra, /) -> Outcome | None:
         """Finish what an earlier run left where it has the same goal, else undo it.
 
-        :returns: what became of it; None where there was nothing.
+        :returns: its outcome; None where there was nothing.
         """
 
     def happens_once(self, goal: GoalT_contra, /) -> bool:
@@ -77,7 +77,7 @@ class AnyInstance(Protocol[GoalT_contra, SeenT, PlanT]):
         """Hold the lease and the journal while the block carries the plan out."""
 
     def outcome(self, plan: PlanT, results: tuple[StepResult, ...], seen: SeenT, /) -> Outcome:
-        """Return what became of the plan, and what runs now."""
+        """Return the outcome of the plan, with the live pods."""
 
 
 def operate(goal: GoalT_contra, instance: AnyInstance[GoalT_contra, SeenT, PlanT]) -> Outcome:
@@ -136,7 +136,7 @@ def run(  # noqa: PLR0913
     :param cancel: cancels the operation from another thread or a signal handler.
     :param progress: see :data:`~container_update.model.outcome.Progress`.
     :param leave_failed: a failure is left for a resume or a rollback, not undone at once.
-    :returns: the plan, what became of each step, and the pods of every VDU.
+    :returns: the plan, the result of each step, and the pods of every VDU.
     :raises PackageError: a package or the request is wrong; nothing was written.
     :raises PlanError: the cluster is in no state for it; nothing was written.
     :raises ClusterError: the API server cannot be read, refuses a right, or would refuse a write

@@ -216,7 +216,7 @@ def undo(  # noqa: PLR0913
     The first parameters and the errors are those of :func:`~container_update.engine.run.run`, the
     others those of an UndoRequest.
 
-    :returns: what became of it; None where there is nothing to undo.
+    :returns: its outcome; None where there is nothing to undo.
     :raises PackageError: a package is not that of the change, or is missing; nothing was written.
     :raises PlanError: what an update did is not kept, or the cluster's state does not allow it.
     """

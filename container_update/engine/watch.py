@@ -78,7 +78,7 @@ class Watch:
         """Report what the operation does until it has ended.
 
         :param progress: called as by the operation itself, some seconds later.
-        :returns: what became of it: all of its steps are done, or all that were begun are undone.
+        :returns: its outcome: all of its steps are done, or all that were begun are undone.
         :raises UpdateInterruptedError: no process carries it out any more.
         :raises ClusterError: the account may not read what is needed.
         """
@@ -166,7 +166,7 @@ class Watch:
         return next((each for each in revisions if each.operation == self.record.operation), None)
 
     def _outcome(self, rest: StepState) -> Outcome:
-        """Return what became of each step.
+        """Return the result of each step.
 
         :param rest: the state of a step that has begun and of which nothing else is known.
         """

@@ -213,9 +213,9 @@ class UpdateFailedError(ContainerUpdateError):
     ... except UpdateFailedError as error:
     ...     failed = [result.step.key for result in error.outcome.results if result.message]
 
-    :param outcome: what became of each step.
+    :param outcome: the result of each step.
     :param cause: why it failed, a sentence without its full stop.
-    :param ending: what became of what it had begun, likewise; '': the outcome's own.
+    :param ending: the results of the steps that had begun, likewise; '': the outcome's own.
     """
 
     exit_status = 7

@@ -274,7 +274,7 @@ class StackChange(StackGoal):
             return [str(floating)]
         return [str(address["ip_address"]) for address in attributes.get("fixed_ips") or ()]
 
-    # --- what became of it ----------------------------------------------------------------------
+    # --- its outcome -----------------------------------------------------------------------------
 
     def records(self, _: Outcome) -> Records:
         """Return the attributes that the specification lists for this way of changing."""
@@ -339,7 +339,7 @@ def recover_stack(
     :param request: the change's request again, where its scripts need passwords: the journal holds
         none.
     :param back: undo it.
-    :returns: what became of it, None where there was nothing; and the runs of its scripts.
+    :returns: its outcome, None where there was nothing; and the runs of its scripts.
     :raises PackageError: a package is not there, or the request is needed; nothing was done.
     :raises UpdateFailedError: it could not be finished and was undone.
     :raises UndoIncompleteError: it could not be undone.

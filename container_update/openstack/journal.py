@@ -339,8 +339,8 @@ class StackJournal:
         self.sweep()
 
     def sweep(self) -> None:
-        """Delete what runs left that ended, were refused or were lost, where no change is under
-        way."""
+        """Delete the leftovers of runs that ended, were refused or were lost, unless a change is
+        under way."""
         left = self.stacks()
         if self._find() is None:
             for stack in left:

@@ -34,7 +34,7 @@ from container_update.openstack.record import StackRecord
 LOG = logging.getLogger(__name__)
 
 GoOn = Callable[[StackExecution], tuple[StepResult, ...]]
-"""Finishes an interrupted run; returns what became of each step."""
+"""Finishes an interrupted run; returns the result of each step."""
 
 
 class StackGoal(ABC):
@@ -184,7 +184,7 @@ class StackInstance:
             execution.end()
 
     def outcome(self, plan: StackPlan, results: tuple[StepResult, ...], _: Heat) -> Outcome:
-        """Return what became of a plan."""
+        """Return the outcome of a plan."""
         return Outcome(plan, results)
 
     # --- one that is under way, or stopped ------------------------------------------------------

@@ -38,7 +38,7 @@ NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 class UnauthorizedError(PackageError):
-    """The server that was asked wants to know who asks, not one that it redirects to.
+    """The requested server asks for credentials, not one that it redirects to.
 
     :param challenge: the header that says how (RFC 9110, 11.6.1).
     """

@@ -64,7 +64,7 @@ _INDEX = Fields({"manifests": ListOf(_FILE)}, frozenset({"manifests"}))
 
 @dataclass(frozen=True)
 class _Repository:
-    """A repository of a registry, and who asks for what is in it."""
+    """A repository of a registry, with the credentials for it."""
 
     source: str
     host: str
@@ -207,7 +207,7 @@ def _compare(source: str, expected: str, file: IO[bytes]) -> None:
         raise PackageError(f"{source}: expected what has the digest {expected}, found {digest}")
 
 
-# --- who asks -----------------------------------------------------------------------------------
+# --- credentials --------------------------------------------------------------------------------
 
 
 def credentials(host: str) -> str:

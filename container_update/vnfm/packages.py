@@ -240,7 +240,7 @@ class PackageSource:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The headers that prove who asks (RFC 7617)."""
+        """The headers with the credentials (RFC 7617)."""
         if self.user is None:
             return fetch.NO_HEADERS
         pair = f"{self.user}:{self.password or ''}".encode()

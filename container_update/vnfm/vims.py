@@ -336,9 +336,9 @@ def heat(connection: Json, options: Options) -> Iterator[Heat]:
 
 @contextmanager
 def explain_failures(service: ServiceContext) -> Iterator[None]:
-    """Turn what fails in the ``with`` block while a user waits into a ProblemError: 502 the VIM
-    does not answer, refuses, or answers something else; 409 what runs is in no state for it; 422 a
-    package, the request or the VIM's description is wrong."""
+    """Turn an error of the ``with`` block, in a request, into a ProblemError: 502 the VIM does not
+    answer, refuses, or answers something else; 409 the live resources are in no state for it; 422
+    a package, the request or the VIM's description is wrong."""
     try:
         yield
     except errors.ContainerUpdateError as error:

@@ -196,7 +196,7 @@ class Workers:
                 pause = min(interval, _OUTAGE_PAUSE)
 
     def stop(self) -> None:
-        """Stop: wait for what runs, then interrupt it, and hand over what is not done.
+        """Stop: wait for running operations, then interrupt them, and hand over those not done.
 
         Another service goes on with it, or the next one that starts.
         """

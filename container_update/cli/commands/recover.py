@@ -123,7 +123,7 @@ def recover_and_show(
     parsed: argparse.Namespace,
     out: TextIO,
 ) -> int:
-    """End what was interrupted and show what became of it; return the exit status."""
+    """End the interrupted operation and show its outcome; return the exit status."""
     began = time.monotonic()
     with (
         output.progress(parsed, out) as progress,

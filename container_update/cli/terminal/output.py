@@ -107,7 +107,7 @@ class _Results(io.TextIOBase):
 class _Printable:
     """Results in which what would control a terminal is an escape sequence of Python.
 
-    :param styled: the stream for who may control the terminal.
+    :param styled: the stream of a caller that may control the terminal.
     """
 
     def __init__(self, styled: _Results) -> None:
@@ -305,7 +305,7 @@ def show_outcome(  # noqa: PLR0913, PLR0917
 
 
 def show_scripts(reports: Sequence[ScriptReport], parsed: argparse.Namespace, out: TextIO) -> None:
-    """Write what became of each run of a script, where the output is text."""
+    """Write the result of each run of a script, where the output is text."""
     if reports and parsed.output == TEXT and not is_stream(parsed):
         out.write("Coordination scripts:\n")
         out.writelines(f"{report}\n" for report in reports)
@@ -398,7 +398,7 @@ def write_error(
 ) -> None:
     """Write the result of a command that failed; standard error gets a sentence too.
 
-    As text: nothing; what became of each step was shown when it ended.
+    As text: nothing; the result of each step was shown when it ended.
 
     :param advice: what the operator can do next, a sentence without its full stop.
     """

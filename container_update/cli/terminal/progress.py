@@ -254,7 +254,7 @@ class _View(ABC):
             self.running.began += time.monotonic() - asked
 
     def complete(self, outcome: Outcome) -> None:
-        """Show what became of the steps of which no event said so."""
+        """Show the results of the steps of which no event told."""
         for result in outcome.results:
             if (result.step.place, result.state) not in self._shown:
                 self(result)

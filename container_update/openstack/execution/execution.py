@@ -152,7 +152,7 @@ class StackExecution:
         return StepResult(step, StepState.DONE)
 
     def _run_script(self, step: ScriptStep, state: StepState) -> StepResult:
-        """Run a script; return what became of it.
+        """Run a script; return its result.
 
         :raises CoordinationError: it failed, or was stopped.
         """

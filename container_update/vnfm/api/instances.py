@@ -174,7 +174,7 @@ def _add_insights(routes: APIRouter, service: ServiceContext, api: str) -> None:
         tags=[parts.EXTENSION],
     )
     def resources(instance_id: str) -> Json:
-        """Return what runs in the VIM: VDUs, workloads, pods or servers; an extension of SOL003."""
+        """Return the live resources: VDUs, workloads, pods or servers; an extension of SOL003."""
         with service.database.reading() as session:
             instance = by_id(session, Instance, instance_id, api)
         return resources_of(service, instance.id)

@@ -147,7 +147,7 @@ _PLAIN = ("vnfInstanceName", "vnfInstanceDescription")
 
 
 def do_modify(context: OperationContext) -> VnfRecord:
-    """Change the record, and with a Mgmt Driver what runs."""
+    """Change the record, and with a Mgmt Driver the CNF."""
     if not context.record.instantiated:
         return _modify(context, context.record)
     drivers = drivers_of(context)
@@ -368,8 +368,8 @@ def _requested_change(context: OperationContext) -> tuple[ChangePackageRequest, 
 
 
 def left_by(service: ServiceContext, operation: OperationRow) -> tuple[Json, Json | None] | None:
-    """Return the attributes of the instance with what runs after an operation that failed and is
-    given up, and resourceChanges; None where they stay as they are, as the VIM does not tell.
+    """Return the attributes of the instance with its live resources after an operation that failed
+    and is given up, and resourceChanges; None: both stay, as the VIM does not answer.
 
     What a scaling left is undone by the next one, which counts from what was recorded before.
     """

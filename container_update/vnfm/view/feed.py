@@ -90,7 +90,7 @@ class Feed:
         self._reading = FeedReading({}, (), {}, {})
         self._patrol = Patrol(partial(resources_of, service))
         self.read: Callable[[], FeedReading] = _pace(1)(self._read_now)
-        """Returns what there is now, or was a moment ago; SQLAlchemyError: there is no answer."""
+        """Returns the current state, at most a moment old; SQLAlchemyError: there is no answer."""
 
     def _read_now(self) -> FeedReading:
         with self._service.database.reading() as session:

@@ -147,7 +147,7 @@ class KubernetesVim:
     def change(
         self, request: ChangePackageRequest, vnfm: FromVnfm
     ) -> tuple[Outcome, Records | None]:
-        """Change the package; return what became of it, and what to record: None while it waits
+        """Change the package; return its outcome, and what to record: None while it waits
         for a person."""
         change = self._change(request, vnfm)
         outcome = self._carry_out(change)
