@@ -117,19 +117,18 @@ class ObjectWriter:
         if self.owner is not None and body["metadata"].get("namespace") == self.owner_namespace:
             owners = [*(body["metadata"].get("ownerReferences") or ()), self.owner]
             body = {**body, "metadata": {**body["metadata"], "ownerReferences": owners}}
-        key, pause = ObjectKey.of(body), _FIRST_PAUSE
+        key, pause, is_served = ObjectKey.of(body), _FIRST_PAUSE, False
         while True:
             try:
                 return self.create(body, is_own, deadline)
             except ClusterError as error:
                 left = deadline - self.waiter.clock()
-                if left <= 0 or error.status != 404 or self._is_kind_there(key):
+                if left <= 0 or error.status != 404 or is_built_in(key.group) or is_served:
                     raise
-            self.waiter.sleep(min(left, pause))  # its definition waits for a CA
+            # its definition waits for a CA, or was in force just after that answer
+            is_served = bool(self.cluster.look_up_versions(key.group, key.kind))
+            self.waiter.sleep(min(left, pause))
             pause = min(2 * pause, _LONGEST_PAUSE)
-
-    def _is_kind_there(self, key: ObjectKey) -> bool:
-        return is_built_in(key.group) or bool(self.cluster.look_up_versions(key.group, key.kind))
 
     def until_kind_is_served(self, definition: Json, deadline: float) -> None:
         """Wait until the server serves the kind of a CustomResourceDefinition that was written, in

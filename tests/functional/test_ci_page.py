@@ -41,7 +41,7 @@ def script() -> str:
     for language, text in blocks():
         if language == "console":
             commands += re.findall(r"^\$ (.*)", text, re.MULTILINE)
-        else:
+        elif language == "yaml":
             commands += steps_of(yaml.safe_load(text))
     return "\n".join([RUNNER, *commands, ""])
 

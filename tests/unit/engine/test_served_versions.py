@@ -13,6 +13,7 @@ from container_update.engine.context import ExecutionContext
 from container_update.engine.executors.manifest import ManifestExecutor
 from container_update.engine.rollout import RolloutWaiter
 from container_update.engine.writer import ObjectWriter
+from container_update.model.errors import ClusterError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.plan import Action
 from container_update.planning.steps import ManifestStep
@@ -74,3 +75,35 @@ def test_a_version_that_is_never_served_is_an_error() -> None:
     cluster.answers = [{"v1"}]
     with pytest.raises(NotReadyError, match="not served in time"):
         replace(cluster, definition(v1=True), definition(v1=True, v2=True), 0.2)
+
+
+def create_thing(cluster: FakeCluster) -> Json:
+    waiter = Waiter(Informer(cluster, Everything()), 1.0)
+    thing = {
+        "apiVersion": "example.org/v1",
+        "kind": "Thing",
+        "metadata": {"name": "one", "namespace": "n"},
+    }
+    writer = ObjectWriter(cluster, waiter)
+    return writer.create_new(thing, lambda _: False, time.monotonic() + 60.0)
+
+
+@pytest.mark.parametrize("refusals", [1, 2])
+def test_an_object_whose_kind_is_served_just_after_its_refusal_is_created_again(
+    refusals: int,
+) -> None:
+    cluster = LateCluster()
+    cluster.answers = [{"v1"}]
+    left = [refusals]
+
+    def refuse(verb: str, _: ObjectKey) -> None:
+        if verb == "create" and left[0]:
+            left[0] -= 1
+            raise ClusterError("the cluster does not serve the kind Thing", status=404)
+
+    cluster.hooks.append(refuse)
+    if refusals == 1:
+        assert create_thing(cluster)["metadata"]["name"] == "one"
+    else:  # its namespace is not there
+        with pytest.raises(ClusterError, match="does not serve"):
+            create_thing(cluster)
