@@ -66,7 +66,7 @@ def _line(text: str) -> str:
 
 
 def add_saving_arguments(command: argparse.ArgumentParser, when: str = "") -> None:
-    """Add what is done with a plan beside showing it."""
+    """Add the arguments of what else is done with a plan."""
     add = command.add_argument
     add("--out", metavar="FILE", type=Path,
         help=f"{when}save the plan, for 'apply FILE'")  # fmt: skip

@@ -487,7 +487,7 @@ def _rule(rule: Json) -> Json:
 
 
 def _without_managers(body: Json) -> Json:
-    """Leave ``managedFields`` out of what is sent: the server keeps its own then (Server-Side
+    """Leave ``managedFields`` out of a request: the server keeps its own then (Server-Side
     Apply, "Clearing managedFields"), and a scope keeps a part of them alone."""
     metadata = {name: value for name, value in body["metadata"].items() if name != "managedFields"}
     return {**body, "metadata": metadata}

@@ -301,7 +301,7 @@ class HistoryWriter(History):
 def _decode(body: Json, parts: Mapping[str, bytes] = MappingProxyType({})) -> Revision:
     """Return the revision of a head.
 
-    :param parts: what is not in the head; without it the revision has neither steps nor record.
+    :param parts: the content outside the head; without it a revision has no steps and no record.
     :raises PlanError: there is none in it.
     """
     try:

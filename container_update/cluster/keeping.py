@@ -39,7 +39,7 @@ def secret(  # noqa: PLR0913
 ) -> Json:
     """Return a Secret to be created.
 
-    :param content: what is in it: its type.
+    :param content: the type of its content.
     """
     metadata = {
         "name": key.name,

@@ -89,7 +89,7 @@ class LeaseLock:
     :param host: who holds it, for others to see.
     :param seconds: after how long without renewal another may take it.
     :param cancel: cancelled when the lease is lost.
-    :param ends: only what is under way is ended, which a freeze allows.
+    :param ends: only an operation under way is ended, which a freeze allows.
     :param now: the time of this host, for people.
     :param clock: seconds that only grow.
     :param notes: returns what the run has to note; it renews the lease sooner where that is new.

@@ -69,7 +69,7 @@ def user_folder() -> Path:
 def private_text(path: Path, first: str | None = None) -> str:
     """Return the text of a file.
 
-    :param first: what is in it if it does not exist, and is created; None: it has to exist.
+    :param first: its content if it does not exist, and is created; None: it has to exist.
     :raises ContainerUpdateError: others can read it, or it cannot be read or created.
     """
     try:

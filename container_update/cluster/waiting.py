@@ -19,7 +19,7 @@ Clock = Callable[[], float]
 """Seconds that only grow; ``time.monotonic`` outside tests."""
 
 WaitReport = Callable[[Readiness, float | None], object]
-"""Called with what is waited for, and after how many seconds that counts as a failure."""
+"""Called with the reason of a wait, and after how many seconds that counts as a failure."""
 
 _SHORTEST_LOOK, _LONGEST_LOOK = 0.2, 10.0
 """Seconds; below the first, judging again would be a busy loop where there is no grace period;

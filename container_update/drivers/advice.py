@@ -18,7 +18,7 @@ V1_SENTENCES: Mapping[NextStep, str] = {
     NextStep.RETRY: "Send the same request again, perhaps a little later: {modify}",
     NextStep.WAIT: "Wait until that has ended, then send the same request again: {modify}",
     NextStep.FIX_AND_RETRY: "Correct the cause, then send the same request again: {modify}",
-    NextStep.FIX_AND_ROLLBACK: "Fix what is named here, then send the same request again, or one "
+    NextStep.FIX_AND_ROLLBACK: "Fix the cause named here, then send the same request again, or one "
     "for the old package to go back: {modify}",
     NextStep.RESUME_OR_ROLLBACK: "Send the same request again to finish it, or one for the old "
     "package to go back: {modify}",
@@ -29,7 +29,7 @@ V1_SENTENCES: Mapping[NextStep, str] = {
     "same request again: {modify}",
     NextStep.NAME_BOTH_PACKAGES: "Delete the Secret if none of your users has written it, then "
     "send the same request again: {modify}",
-    NextStep.GRANT_RIGHTS: "Grant what is missing, then send the same request again: {modify}",
+    NextStep.GRANT_RIGHTS: "Grant the missing rights, then send the same request again: {modify}",
     NextStep.UNFREEZE: "Lift the freeze by the command unfreeze, or wait for its end, then send "
     "the same request again: {modify}",
     NextStep.CHECK_STATUS: "See whether another operation of this VNF runs: openstack vnflcm op "
@@ -43,7 +43,7 @@ SOL003_SENTENCES: Mapping[NextStep, str] = {
     NextStep.RETRY: "Try again, perhaps a little later: {again}",
     NextStep.WAIT: "Wait until that has ended, then try again: {again}",
     NextStep.FIX_AND_RETRY: "Correct the cause, then try again: {again}",
-    NextStep.FIX_AND_ROLLBACK: "Fix what is named here, then go back: {rollback}",
+    NextStep.FIX_AND_ROLLBACK: "Fix the cause named here, then go back: {rollback}",
     NextStep.RESUME_OR_ROLLBACK: "Finish it: {retry}; or go back: {rollback}",
     NextStep.RESUME: "It can only be finished: {retry}",
     NextStep.PROMOTE_OR_ABORT: "Let the operation that waits go on, or undo it, by its requests "
@@ -52,7 +52,7 @@ SOL003_SENTENCES: Mapping[NextStep, str] = {
     "again: {again}",
     NextStep.NAME_BOTH_PACKAGES: "Delete the Secret if none of your users has written it, then try "
     "again: {again}",
-    NextStep.GRANT_RIGHTS: "Grant what is missing, then try again: {again}",
+    NextStep.GRANT_RIGHTS: "Grant the missing rights, then try again: {again}",
     NextStep.UNFREEZE: "Lift the freeze by the command unfreeze, or wait for its end, then try "
     "again: {again}",
     NextStep.CHECK_STATUS: "See whether another operation of this VNF runs; if none does, finish "

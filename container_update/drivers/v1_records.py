@@ -102,7 +102,7 @@ _GIVEN = Fields(
 def check(vnf_instance: Any, config_paths: Any) -> None:
     """Check what users have given, as far as it is read; all else is what Tacker itself records.
 
-    :raises PackageError: names what is wrong.
+    :raises PackageError: names the mistake.
     """
     info, metadata = vnf_instance.instantiated_vnf_info, vnf_instance.vnf_metadata or {}
     parameters = (info.additional_params if info else None) or {}

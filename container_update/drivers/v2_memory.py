@@ -59,7 +59,7 @@ def is_untouched(kept: Mapping[str, Any]) -> bool:
 
 
 def for_another_try(kept: Mapping[str, Any]) -> Json:
-    """Return what is kept for a retry, which begins anew where a rollback has put all back."""
+    """Return the memory for a retry, which begins anew where a rollback has put all back."""
     entry = kept.get(OURS) or {}
     is_back = entry.get("state") == ROLLED_BACK
     return {name: value for name, value in kept.items() if not (is_back and name == OURS)}
@@ -80,7 +80,7 @@ def after_success(outcome: Outcome) -> str:
 
 
 def join(earlier: Mapping[str, Any], state: str) -> Json:
-    """Return what is kept after a try that followed another.
+    """Return the memory after a try that followed another.
 
     What the one before wrote may be in the VIM still: the next one found it done already, or ended
     before it wrote anything.

@@ -65,7 +65,7 @@ WORK = {
 def main() -> NoReturn:
     """Answer the one request on standard input and end the process."""
     answer_to = os.dup(1)
-    os.dup2(2, 1)  # what is printed goes to standard error
+    os.dup2(2, 1)  # its output goes to standard error
     output, reason = answer(sys.stdin.buffer)
     with os.fdopen(answer_to, "wb") as stream:
         stream.write(pickle.dumps(output))

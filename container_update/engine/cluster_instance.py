@@ -80,7 +80,7 @@ class ClusterInstance(ClusterView):
     def lock(self, run_id: str, *, ends: bool = False) -> LeaseLock:
         """Return the lease that keeps a second operation of this instance out.
 
-        :param ends: only what is under way is ended.
+        :param ends: only an operation under way is ended.
         """
         return LeaseLock(
             self.cluster,
@@ -175,7 +175,7 @@ class ClusterInstance(ClusterView):
                 is_own = step.key == namespace_key(self.namespace)
                 if not (is_own and step.action is Action.CREATE and isinstance(step, ManifestStep)):
                     continue
-                assert step.content is not None, "what is created has its manifest"
+                assert step.content is not None, "a creation has its manifest"
                 try:
                     made = self.cluster.create(new_object(step.content, "", labels))
                 except errors.ClusterError as error:

@@ -5,7 +5,7 @@ A request may wait in a network for longer than a lease lasts. Every replacement
 the version of the object that it is meant for, so a run that goes on for another one first writes
 each object of the plan: what the other run had sent meets a newer version (409). A late creation
 cannot name a version; it names the journal as its owner instead, so that the garbage collector
-deletes what is created after the journal was removed.
+deletes objects that are created after the journal was removed.
 
 Source: API conventions, "Concurrency Control and Consistency"; garbage collection, "Owners and
 dependents".

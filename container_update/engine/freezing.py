@@ -86,7 +86,7 @@ def unfreeze(
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     unfreeze(cluster, namespace="cnf", instance_id="vnf-1")
 
-    :returns: what is lifted; None where it was not frozen.
+    :returns: the freeze that is lifted; None where it was not frozen.
     """
     retrying = RetryingCluster(cluster, options.retry_seconds)
     lifted: list[Freeze | None] = [None]

@@ -43,7 +43,7 @@ GoOn = Callable[[JournalledRun], "tuple[StepResult, ...]"]
 class Recovery(ABC, Generic[RecordT]):
     """Finishes or undoes the operation that left its journal behind, wherever the VNF runs.
 
-    :param goal: returns what is asked for now; an operation with another goal is undone. It is
+    :param goal: returns the goal of the request; an operation with another goal is undone. It is
         called before anything is done, where there is an operation.
     :param back: undo in any case.
     """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How every operation is carried out, from its goal to its outcome. Start here.
 
-recover what an earlier run left -> observe what is live -> plan -> report
+recover what an earlier run left -> observe the live objects -> plan -> report
     -> rights, lease, journal -> execute (or undo) -> history -> outcome
 
 What differs from one operation to another is its goal: which plan it makes. What differs from one

@@ -53,7 +53,7 @@ def update(
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     outcome = update(request, cluster)
 
-    The other parameters, what is returned and the errors are those of
+    The other parameters, the result and the errors are those of
     :func:`~container_update.engine.run.run`.
     """
     return run(goal_of(request, cluster, options), cluster, options, cancel, progress)
@@ -111,7 +111,7 @@ def terminate(  # noqa: PLR0913
     :param included: ``delete_data`` and ``delete_shared`` of the request, where only a package is
         given.
 
-    The other parameters, what is returned and the errors are those of
+    The other parameters, the result and the errors are those of
     :func:`~container_update.engine.run.run`.
     """
     if included is not None:
@@ -142,7 +142,7 @@ def change_package(  # noqa: PLR0913
 
     :param request: its body alone, as a value or as JSON, takes the other fields by their names.
 
-    The other parameters, what is returned and the errors are those of
+    The other parameters, the result and the errors are those of
     :func:`~container_update.engine.run.run`.
 
     :raises PackageError: a package or the request is wrong; nothing was written.
@@ -167,7 +167,7 @@ def heal(
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     heal(HealRequest("packages/v1", namespace="cnf", instance_id="vnf-1"), cluster)
 
-    The other parameters, what is returned and the errors are those of
+    The other parameters, the result and the errors are those of
     :func:`~container_update.engine.run.run`.
     """
     return run(goal_of(request, cluster, options), cluster, options, cancel, progress)
@@ -186,7 +186,7 @@ def scale(
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     outcome = scale(request, cluster)
 
-    The other parameters, what is returned and the errors are those of
+    The other parameters, the result and the errors are those of
     :func:`~container_update.engine.run.run`.
     """
     return run(goal_of(request, cluster, options), cluster, options, cancel, progress)
@@ -300,7 +300,7 @@ def apply_plan(
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     outcome = apply_plan("approved.plan", cluster)
 
-    The other parameters, what is returned and the errors are those of
+    The other parameters, the result and the errors are those of
     :func:`~container_update.engine.run.run`.
 
     :raises PlanError: the file has no plan, or what it was made from is not there any more.

@@ -80,7 +80,7 @@ class Watch:
         :param progress: called as by the operation itself, some seconds later.
         :returns: its outcome: all of its steps are done, or all that were begun are undone.
         :raises UpdateInterruptedError: no process carries it out any more.
-        :raises ClusterError: the account may not read what is needed.
+        :raises ClusterError: the account may not read the objects.
         """
         self._progress = progress
         progress(self.operation.plan_of(self.record))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objects of the Kubernetes API: their identity, and where a package describes them.
 
-They are plain dicts, exactly as the server sent them (:data:`Json`); what is ours is frozen.
+They are plain dicts, exactly as the server sent them (:data:`Json`); our own values are frozen.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ CLUSTER_SCOPED = frozenset(
     }.items()
     for kind in kinds.split()
 )
-"""(group, kind) of what is built in and lives in no namespace (Kubernetes API reference)."""
+"""(group, kind) of the built-in cluster-scoped kinds (Kubernetes API reference)."""
 
 
 @dataclass(frozen=True, order=True)

@@ -95,7 +95,7 @@ class InstallRequest:
 class TerminateRequest:
     """A request to delete the objects of a VNF instance.
 
-    What holds data and what is in no namespace stays, unless it is included.
+    Objects that hold data and cluster-scoped objects stay, unless they are included.
 
     >>> TerminateRequest(instance_id="vnf-1", delete_data=True).delete_shared
     False

@@ -32,7 +32,7 @@ _LARGEST = 2**53
 _SIMILAR = 0.8
 """How similar two names are (difflib's ratio) so that one is taken for the other, misspelt."""
 _SHOWN = 10
-"""Steps of the path of what is too deep."""
+"""Steps of the path of a value that is too deep."""
 
 
 def describe(value: object) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The journal of a change: what is needed to undo it or to resume it, in a stack of its own.
+"""The journal of a change, for an undo or a resumption, in a stack of its own.
 
 A stack without resources holds the journal as one of its files. It is where the VNF is, so that
 any host with access to the project can finish or undo what a lost host began; nothing of it is in
@@ -7,7 +7,7 @@ any host with access to the project can finish or undo what a lost host began; n
 holder and the time of the last heartbeat.
 
 Heat has no conditional requests; two of its rules fence a host that lost its hold all the same. A
-name is given to one stack at a time, and what is addressed by an id never reaches another stack.
+name is given to one stack at a time, and a request with an id never reaches another stack.
 So a run that takes over creates a *successor*, named after the id of the stack that it succeeds:
 only one run can. It then reads what the earlier run wrote last, writes it into its own stack and
 deletes the earlier one. Each run writes to its own stack by its id, and looks for a successor

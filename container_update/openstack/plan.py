@@ -27,7 +27,7 @@ INSTANTIATE, HEAL, SCALE, TERMINATE = "instantiate", "heal", "scale", "terminate
 
 @dataclass(frozen=True)
 class StackStep(Step):
-    """Create, update or delete a stack, with what is needed to undo it."""
+    """Create, update or delete a stack, with the values that its undo needs."""
 
     stack: str
     """The stack's reference; for a creation the new stack's name."""

@@ -207,7 +207,7 @@ class StackInstance:
                 )
 
     def status(self) -> Status:
-        """Return what is under way."""
+        """Return the operation under way."""
         journal = self.journal("")
         record, holder = journal.read(), journal.holder()
         if record is None or holder is None:
@@ -228,7 +228,7 @@ class StackInstance:
 
         :param go_on: finishes a run of a goal that has more to do than its steps.
 
-        The other parameters, what is returned and the errors are those of
+        The other parameters, the result and the errors are those of
         :class:`~container_update.engine.recovery.Recovery`.
         """
         outcome = _StackRecovery(self, goal, back=back, go_on=go_on).run()

@@ -111,7 +111,7 @@ def _of_others(server: str, owners: Sequence[tuple[str, Json]], stack: str) -> s
             needs[name].add(resource["resource_name"])
 
     def used_by(user: str) -> set[str]:
-        """Return what a server needs and what is attached to it, but what other servers need."""
+        """Return what a server needs and has attached, without what other servers need."""
         attached = (n for n, kind in kinds.items() if kind == ATTACHMENT and user in needs[n])
         used: set[str] = set()
         queue = {user, *attached}

@@ -160,7 +160,7 @@ class Archive(ABC):
 
 
 def digest_of(file: IO[bytes], algorithm: str) -> str:
-    """Return the hash of what is still to be read of a file, in lower-case hexadecimal digits."""
+    """Return the hash of the rest of a file, in lower-case hexadecimal digits."""
     digest = hashlib.new(algorithm)
     while chunk := file.read(_MIB):
         digest.update(chunk)

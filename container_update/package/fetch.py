@@ -104,7 +104,7 @@ def fetch_into(
 
 
 def _problem(error: Exception) -> str:
-    """Return what is wrong, with what to do where the words of the library hide it."""
+    """Return the cause, with advice where the words of the library hide it."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return (
             f"{error.verify_message}: the environment variable SSL_CERT_FILE can name the file "
@@ -159,7 +159,7 @@ def _follow(  # noqa: PLR0913
 
 
 def _quote(url: str) -> str:
-    """Return a URL for messages: what is behind the question mark may be a signature."""
+    """Return a URL for messages: the part after the question mark may be a signature."""
     return url.partition("?")[0]
 
 

@@ -288,7 +288,7 @@ def set_at(parameters: Json, path: FieldPath, value: Any) -> Json:
 
 
 def _get_or_make(inner: Any, step: str | int, empty: Any) -> Any:
-    """Return what is at a key or an index; make it *empty* where there is nothing."""
+    """Return the value at a key or an index; make it *empty* where there is none."""
     if isinstance(inner, list) and isinstance(step, int):
         inner += [None] * (step + 1 - len(inner))
         if inner[step] is None:

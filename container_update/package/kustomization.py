@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kustomizations: which folders are one, and a refusal of those that name what is on another host.
+"""Kustomizations: which folders are one, and a refusal of those that name another host.
 
 kubectl would fetch it: who only looks at a package would send requests that its author chooses, and
 the package would be another one each time.

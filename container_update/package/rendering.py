@@ -117,7 +117,7 @@ def _hooks(document: bytes, options: Options) -> list[str]:
         metadata = body["metadata"]
         hook = metadata["annotations"][_HOOK]
     except (PackageError, StopIteration, KeyError, TypeError):
-        return []  # what is wrong with it is said where it is read for its objects
+        return []  # its mistakes are reported where it is read for its objects
     return [f"{body.get('kind')} {metadata.get('name')} ({hook})"]
 
 

@@ -116,7 +116,7 @@ def mapping(
 
 
 def _as_in_file(error: yaml.MarkedYAMLError, text: bytes) -> yaml.MarkedYAMLError:
-    """Return what is wrong with a text if another document follows: not that it ends."""
+    """Return the mistake of a text if another document follows: not that it ends."""
     try:
         for _ in yaml.parse(text + b"---\n", Loader=LOADER):
             pass

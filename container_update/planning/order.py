@@ -133,7 +133,7 @@ def groups(
 ) -> Iterator[tuple[StepT, ...]]:
     """Yield the steps of a plan in their order; those of a group are carried out at the same time.
 
-    Traffic moves when every wave is Ready, and what is old is removed at the very end, in it last
+    Traffic moves when every wave is Ready, and old objects are removed at the very end, in it last
     what an undo cannot bring back.
 
     :param among: the objects, or manifests, of the whole VNF.

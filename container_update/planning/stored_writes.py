@@ -202,7 +202,7 @@ def needed_first(step: ObjectStep, steps: Sequence[ObjectStep]) -> ObjectKey | N
     that it names and that is created, or a limit of its namespace that is changed."""
     named = frozenset(_named_objects(step.key, _planned_object(step) or {}))
     for other in steps:
-        if other is step or other.action is Action.DELETE:  # what is removed goes last
+        if other is step or other.action is Action.DELETE:  # removals come last
             continue
         is_new, is_limit = other.before is None, _limits(other.key, step.key.namespace)
         if (other.key in named) if is_new else is_limit:

@@ -226,7 +226,7 @@ class Strategy:
             action = Action.SWITCH if is_switch else Action.REPLACE
             yield replace(step, action=action, reasons=tuple(what_differs(old, new)))
 
-    # --- scripts, and what is recorded ----------------------------------------------------------
+    # --- scripts, and records --------------------------------------------------------------------
 
     def _script_phases(self, role: str, steps: Sequence[Step]) -> Iterator[Iterable[Step]]:
         """Yield a phase for each VDU that changes, with its script; none where there is none."""
@@ -561,7 +561,7 @@ class Strategy:
                 "this VNF's: give the new one another name, or delete the one in the cluster"
             )
 
-    # --- what is removed ------------------------------------------------------------------------
+    # --- removals --------------------------------------------------------------------------------
 
     def _withdrawals(self) -> Iterator[Step]:
         """Yield the steps that delete optional configuration: before any pod starts, as it would be

@@ -2,7 +2,7 @@
 """From two packages and the live cluster to an ordered Plan, each step with its reasons.
 
 Pure: no call leaves this module. The rules are those of ``architecture.rst``: configuration is
-compared with what is live, images old manifest against new, and a workload restarts only if a
+compared with the live objects, images old manifest against new, and a workload restarts only if a
 changed key of a changed object reaches it or its image changes.
 """
 

@@ -155,7 +155,7 @@ def under_way(service: ServiceContext) -> Sequence[str]:
 
 
 def advance(service: ServiceContext, batch_id: str) -> Iterator[str]:
-    """Begin what is next in a batch, and end it if nothing is; yield the operations, to be queued.
+    """Begin the next operations of a batch, or end it if there are none; yield them, to be queued.
 
     One member at a time: the database is not held for a whole wave.
     """

@@ -198,7 +198,7 @@ def _end_reason(detail: str) -> Json:
 
 
 def _refusal(request: Request, kind: str, state: State, *, is_held: bool) -> str:
-    """Return why a request is refused, and what is possible instead."""
+    """Return why a request is refused, and which ones are possible instead."""
     if is_held:
         return (
             f"{request.value} is not possible while it waits for a person: send a request to "

@@ -86,7 +86,7 @@ class Workers:
         return waits
 
     def batch(self, batch_id: str) -> None:
-        """Queue a batch that is in the database, so that what is next in it begins."""
+        """Queue a batch that is in the database, so that its next operations begin."""
         self._submit(batch_id, lambda _: self._advance(batch_id))
 
     def _advance(self, batch_id: str) -> None:

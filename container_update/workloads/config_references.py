@@ -26,7 +26,7 @@ class Reach(enum.Enum):
     CONTAINER = "container"
     """A container sees it when it starts: environment, subPath mounts."""
     POD = "pod"
-    """Only a new pod sees it: what is used to mount a volume, or by an init container."""
+    """Only a new pod sees it: it is used to mount a volume, or by an init container."""
 
 
 @dataclass(frozen=True)

@@ -341,7 +341,7 @@ def test_an_incomplete_rollback_names_the_request_that_continues_it(
     told = r"operation \S+ was being undone\. Not everything .*: Deployment .* answered 403: "
     assert re.match(told, detail)
     assert detail.endswith(
-        f". Fix what is named here, then go back: POST {urlsplit(rollback).path}."
+        f". Fix the cause named here, then go back: POST {urlsplit(rollback).path}."
     )
     assert "container-update" not in detail
     cluster.middlewares.clear()

@@ -19,7 +19,7 @@ from container_update.reports import listing_report
 
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the command; see :mod:`container_update.cli.commands.update`."""
-    text = "list the VNF instances: package, state, what is under way"
+    text = "list the VNF instances: package, state, operation under way"
     command = add("list", _list, text)
     connection.add_all_namespaces(command)
     connection.add_uninstalled(command)

@@ -81,7 +81,7 @@ def show_status(
     out: TextIO,
     remark: str = "",
 ) -> int:
-    """Write what is under way, and how the workloads are where nothing is; return the exit status.
+    """Write the operation under way, or else the state of the workloads; return the exit status.
 
     :param remark: a further sentence for people.
     """

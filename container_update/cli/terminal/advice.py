@@ -29,7 +29,7 @@ SENTENCES: Mapping[NextStep, str] = {
     NextStep.RETRY: "Run the same command again, perhaps a little later",
     NextStep.WAIT: "Wait until that has ended, then run the same command again; see: {status}",
     NextStep.FIX_AND_RETRY: "Correct the cause, then run the same command again",
-    NextStep.FIX_AND_ROLLBACK: "Fix what is named here, then go back: {rollback}",
+    NextStep.FIX_AND_ROLLBACK: "Fix the cause named here, then go back: {rollback}",
     NextStep.RESUME_OR_ROLLBACK: "Finish it: {resume}; or go back: {rollback}",
     NextStep.RESUME: "It can only be finished: {resume}",
     NextStep.PROMOTE_OR_ABORT: "Let it go on: {promote}; or undo it: {abort}",

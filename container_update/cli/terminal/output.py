@@ -52,7 +52,7 @@ DETAILS = frozenset({NOTHING_TO_DO, CHANGES_PENDING})
 
 TEXT, JSON, YAML, MARKDOWN = FORMATS = ("text", "json", "yaml", "markdown")
 DOCUMENTS = (TEXT, JSON, YAML)
-"""The formats of what is not for a ticket."""
+"""The formats that are not for a ticket."""
 NOTHING_INTERRUPTED = "Nothing to do: no operation was interrupted."
 
 
@@ -190,7 +190,7 @@ class _LogFormatter(logging.Formatter):
 
 
 def add_progress_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments about what is shown while an operation runs."""
+    """Add the arguments about the display of an operation that runs."""
     add = command.add_argument
     add("--progress", dest="progress_style", metavar="STYLE", choices=progress_views.STYLES,
         default=progress_views.AUTO,

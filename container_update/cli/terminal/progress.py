@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shows what happens while it happens: live on a terminal, else a line for each event.
 
-Without a terminal nothing is silent for more than ten seconds: a line then says what is waited for.
+Without a terminal no ten seconds pass in silence: a line then says what the operation waits for.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from container_update.reports.plan_report import plan_lines
 _IMAGE = re.compile('image "[^"]*": ')
 """In the message of a pod that waits for its image, which its trouble names already."""
 
-# --- what is under way at the moment ------------------------------------------------------------
+# --- the steps under way ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ _LEAST = 16
 SILENCE = 10.0
 """Seconds after which it is said that the operation goes on."""
 _REFRESH_SECONDS = 0.25
-"""Between two looks at what is under way."""
+"""Between two looks at the steps under way."""
 _RESERVED = 3
 """Lines of a terminal that are kept free of steps under way."""
 AUTO, LIVE, PLAIN, JSON, NONE = STYLES = ("auto", "live", "plain", "json", "none")
@@ -288,7 +288,7 @@ class _View(ABC):
 
     @contextmanager
     def open(self) -> Iterator[None]:
-        """Show what is under way while the block runs."""
+        """Show the steps under way while the block runs."""
         yield
 
 
@@ -327,7 +327,7 @@ class _PlainView(_View):
 
 
 class _LiveView(_View):
-    """The same, and below it what is under way at the moment."""
+    """The same, and below it the steps under way."""
 
     _live: Live | None = None
 

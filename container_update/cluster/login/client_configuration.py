@@ -67,7 +67,7 @@ class Configuration:
     def connections(self) -> Any:
         """Return a pool of connections to the server; the files that were made for it are gone.
 
-        :raises ClusterError: what is in the files cannot be used.
+        :raises ClusterError: the content of the files cannot be used.
         """
         import urllib3  # noqa: PLC0415, heavy
 

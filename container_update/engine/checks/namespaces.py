@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Namespaces that do not exist: to list or read what is in one is no error to the API server."""
+"""Namespaces that do not exist: a list of the objects in one is no error to the API server."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Check:
 def check(name: str, function: Callable[[], str]) -> Check:
     """Carry out a check.
 
-    :param function: returns what is in order, or raises ContainerUpdateError.
+    :param function: returns what it found in order, or raises ContainerUpdateError.
     """
     try:
         return Check(name, function())

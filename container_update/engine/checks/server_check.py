@@ -146,7 +146,7 @@ class _Asking:
 
     def _new(self, step: ObjectStep) -> Json:
         content = step.content if isinstance(step, ConfigStep | ManifestStep) else None
-        assert content is not None, "what is created has its manifest"
+        assert content is not None, "a creation has its manifest"
         return new_object(content, step.key.namespace, self.labels)
 
     def _try_step(self, step: ObjectStep) -> _Answer:

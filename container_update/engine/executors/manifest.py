@@ -47,7 +47,7 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
         return self._restore(step, deadline)
 
     def _create(self, step: ManifestStep, deadline: float) -> None:
-        assert step.content is not None, "what is created has its manifest"
+        assert step.content is not None, "a creation has its manifest"
         body = new_object(step.content, step.key.namespace, self.writer.labels)
         is_own = partial(self._is_made_of, step.content)
         created = self.writer.create_new(body, is_own, deadline)
@@ -133,7 +133,7 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
         if live is None:
             self._wait_gone(step, "", deadline)
             return Reverted.UNCHANGED
-        assert step.content is not None, "what is created has its manifest"
+        assert step.content is not None, "a creation has its manifest"
         if not self._is_made_of(step.content, live):
             return Reverted.OF_OTHERS
         if step.key == namespace_key(self.writer.owner_namespace) and (

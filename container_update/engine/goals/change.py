@@ -191,7 +191,7 @@ class PackageChange(PackageGoal):
     # --- afterwards -----------------------------------------------------------------------------
 
     def _vnfcs(self, plan: Plan) -> tuple[Vnfc, ...]:
-        assert self._observed is not None, "a plan is made of what is live"
+        assert self._observed is not None, "a plan is made of live objects"
         return ownership.vnfcs(plan.vdus, plan.manifests, self._observed.live)
 
     def records(self, outcome: Outcome) -> Records:  # noqa: ARG002, the plan says more

@@ -156,7 +156,7 @@ _GATE = or_null(
 _CANARY_STEP = _record(
     {"percent": _PERCENT, "hold": _HOLD, "gate": _GATE},
     {"percent"},
-    description="a JSON object with percent, and what is waited for after this step",
+    description="a JSON object with percent, and with the wait after this step",
     whole="canary step",
 )
 

@@ -125,7 +125,7 @@ def _with_sizes_before(
 
 def surplus(service: Heat, plan: StackPlan, body: StackBody) -> list[tuple[str, str, str]]:
     """Return the newest members of the plan's groups that have no place in a stack any more: its
-    stack, name and physical id. Heat removes what is unhealthy first, else the oldest."""
+    stack, name and physical id. Heat removes an unhealthy one first, else the oldest."""
     resources = service.resources(plan.stack, live.DEPTH)
     servers = vnfcs.members(resources, plan.stack, plan.places)
     members = []

@@ -185,7 +185,7 @@ class StackExecution:
             self._servers.look(plan.stack_steps)
 
     def _send(self, step: StackStep, body: StackBody, *, again: bool = False) -> None:
-        """Update a step's stack to a body, after what is to go with that is marked."""
+        """Update a step's stack to a body, after the resources to be replaced are marked."""
         plan, marked = self.record.plan, False
         unwanted = step.replaced if plan.kind != SCALE else surplus(self.service, plan, body)
         if unwanted:

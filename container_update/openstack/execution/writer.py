@@ -114,7 +114,7 @@ class Writer:
 
         :param minutes: Heat's time limit, after which a resource that does not end is free again;
             None: that of the step.
-        :param again: even if this body was sent before: what is unhealthy is to be replaced.
+        :param again: even if this body was sent before: unhealthy resources are to be replaced.
         :param only: what of the body is sent, the rest stays as it is; None: all of it.
         """
         tag, deadline, sent = self.tag_of(body), self.deadline(), False

@@ -88,7 +88,7 @@ def grouped_place(places: Mapping[str, Place], vdu_id: str) -> Place:
 def mask(group: StackBody, files: Mapping[str, str]) -> StackBody:
     """Return a group's own stack without the values of hidden parameters.
 
-    :param files: the nested templates, which say what is hidden.
+    :param files: the nested templates, which say which parameters are hidden.
     """
     resources = {
         name: _masked_member(definition, files)

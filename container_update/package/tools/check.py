@@ -87,7 +87,7 @@ class Subject:
 
     @property
     def is_complete(self) -> bool:
-        """Every manifest can be read: what is in none of them is missing."""
+        """Every manifest can be read: an object in none of them is missing."""
         return not any(isinstance(each, PackageError) for each in self.objects.values())
 
     @cached_property

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The packages of an operation compared with each other and with what is live. Pure."""
+"""The packages of an operation compared with each other and with live objects. Pure."""

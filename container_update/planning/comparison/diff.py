@@ -251,7 +251,7 @@ def field_changes(
     configuration content and container images. Lists of named things (containers,
     volumes, env, ports) are matched by name, so that one insertion is one field.
 
-    :param by_meaning: leave out what is only spelled otherwise, as no server is asked.
+    :param by_meaning: leave out differences of spelling, as no server is asked.
     :param live: the object in the cluster: what the new manifest says and it has already is no
         difference, as after an export (``kubectl get -o yaml``).
     """
@@ -314,7 +314,7 @@ class _Field:
         return _Field(self.value[step], (*self.at, step), is_hidden=is_hidden)
 
     def text(self) -> str | None:
-        """Return the value as compact JSON without what is not to be shown; None if absent."""
+        """Return the value as compact JSON without hidden parts; None if absent."""
         if not self.is_there or self.is_hidden:
             return HIDDEN if self.is_there else None
         text = json.dumps(_hide_secrets(self.value), ensure_ascii=False, separators=(",", ":"))

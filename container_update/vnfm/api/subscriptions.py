@@ -72,7 +72,7 @@ def router(service: ServiceContext, api: str) -> APIRouter:
 
     @routes.delete("/{subscription_id}", status_code=204, responses=parts.refusals(404))
     def delete(subscription_id: str) -> None:
-        """End a subscription; what is not delivered yet is dropped."""
+        """End a subscription; notifications that are not delivered yet are dropped."""
         with service.database.writing() as session:
             session.delete(by_id(session, Subscription, subscription_id, api))
 

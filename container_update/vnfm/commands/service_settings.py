@@ -76,7 +76,7 @@ def _files(
 
 
 def _text(error: Exception) -> str:
-    """Return what is wrong, without a line or a value of the file: it may be a password."""
+    """Return the mistake, without a line or a value of the file: it may be a password."""
     from oslo_config import cfg  # noqa: PLC0415, slow to load
 
     cause = error.__context__

@@ -174,7 +174,7 @@ def read_tokens(path: Path) -> Mapping[str, Token]:
 
 
 def digest(secret: str) -> bytes:
-    """Return what is kept of a token or another secret, and compared."""
+    """Return the digest of a token or another secret, which is kept and compared."""
     return hashlib.sha256(secret.encode()).digest()
 
 

@@ -236,7 +236,7 @@ def _move(context: OperationContext, record: VnfRecord, request: Modification) -
 
 
 def do_heal(context: OperationContext) -> VnfRecord:
-    """Replace what is broken and wait until it works."""
+    """Replace broken resources and wait until they work."""
     drivers = drivers_of(context)
     before = drivers.call("heal_start", context.record)
     asked = context.request.get("vnfcInstanceId") or ()

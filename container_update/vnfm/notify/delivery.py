@@ -160,7 +160,7 @@ class Notifier:
 
     def _look(self) -> list[tuple[str, datetime]]:
         """Return the subscriptions with a notification that is not delivered, and when it is due;
-        what is due first comes first."""
+        the one that is due first comes first."""
         try:
             self._tidy()
             first = select(func.min(Notification.id)).where(*PENDING)

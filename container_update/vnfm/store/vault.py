@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encrypts what is secret in the database with keys from a file outside of it.
+"""Encrypts the secrets in the database with keys from a file outside of it.
 
 The key file has one Fernet key per line. The first one encrypts, all of them decrypt: to rotate,
 put a new key on top and remove the old one when nothing that it encrypted is left.

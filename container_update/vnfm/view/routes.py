@@ -150,7 +150,7 @@ def _add_operations(routes: APIRouter, service: ServiceContext) -> None:
 def _behind(
     table: type[OperationRow | Batch], started: datetime, id_: str
 ) -> tuple[ColumnElement[bool], ...]:
-    """Return the conditions of what is behind an entry of the history."""
+    """Return the conditions for an entry of the history."""
     return table.started <= started, or_(table.started < started, table.id > id_)
 
 

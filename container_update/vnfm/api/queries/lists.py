@@ -93,7 +93,7 @@ class Selection:
         return [name for name in known if self.drop.get(name) != {}]
 
     def apply(self, body: Json) -> Json:
-        """Return what is left of a resource."""
+        """Return the rest of a resource."""
         return dict(_without(body if self.keep is None else _keep(body, self.keep), self.drop))
 
 

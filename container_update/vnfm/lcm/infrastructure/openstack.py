@@ -189,7 +189,7 @@ class OpenStackVim:
         """Undo a change of the package by the journal in the cloud; see KubernetesVim.
 
         :param request: of the change, which the scripts need; nothing else changes servers.
-        :raises NoWayBackError: what is old is being deleted, or the change is complete.
+        :raises NoWayBackError: old objects are being deleted, or the change is complete.
         """
         assert request is not None, "no modification changes servers"
         assert vnfm is not None, "as above"

@@ -79,7 +79,7 @@ def main() -> None:
 
 
 def _as_json(value: Json) -> str:
-    """Return a value as JSON, in which what is shared is written out.
+    """Return a value as JSON, in which shared parts are written out.
 
     :raises ValueError: it is too long, or holds what JSON does not have, as TypeError.
     """

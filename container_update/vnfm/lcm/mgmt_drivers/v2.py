@@ -86,7 +86,7 @@ class V2Scripts(Drivers):
         changed = output.get("vnf_instance")
         if not isinstance(changed, dict):
             return record
-        try:  # what is wrong in a record breaks whatever reads it: lists, the page, other drivers
+        try:  # a mistake in a record breaks all that reads it: lists, the page, other drivers
             v2_script.check({**values, "vnf_instance": {**values["vnf_instance"], **changed}})
         except PackageError as error:
             raise ScriptError(f"{event}: the answer of {named.file}: {error}") from error
