@@ -25,6 +25,7 @@ BLOCK = re.compile(r"^\.\. code-block:: (\w+)\n\n((?:   .*\n|\n)+)", re.MULTILIN
 RUNNER = """\
 set -e
 pip() { printf 'pip %s\\n' "$*"; }
+conftest() { jq --exit-status .steps "${!#}" > /dev/null; }
 """
 """The shell of a runner. It has the program already."""
 
