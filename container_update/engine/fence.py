@@ -31,6 +31,7 @@ TAKEN_OVER = "container-update/taken-over"
 """On an object while a run goes on for another one: the id of this run. A label and no annotation,
 because a Deployment's controller copies annotations to its ReplicaSets."""
 
+Live = Mapping[ObjectKey, Json]
 _ATTEMPTS = 10
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.5
 """Between attempts, in seconds: while pods start and stop, their controller writes status often."""
@@ -57,14 +58,14 @@ class Fence:
         def mark(body: Json) -> None:
             body["metadata"]["labels"] = {**(body["metadata"].get("labels") or {}), TAKEN_OVER: run}
 
-        self._edit_all(keys, mark)
+        self._edit_all(keys, mark, {})
 
     def lower(
         self,
         keys: Iterable[ObjectKey],
         owner: Json,
         released: Container[ObjectKey],
-        known: Mapping[ObjectKey, Json] = MappingProxyType({}),
+        known: Live = MappingProxyType({}),
     ) -> None:
         """Remove the label, and the owner that new objects were created with.
 
@@ -89,17 +90,12 @@ class Fence:
         self._edit_all(keys, release, known)
 
     def _edit_all(
-        self,
-        keys: Iterable[ObjectKey],
-        edit: Callable[[Json], None],
-        known: Mapping[ObjectKey, Json] = MappingProxyType({}),
+        self, keys: Iterable[ObjectKey], edit: Callable[[Json], None], known: Live
     ) -> None:
         with context_threads.pool(self.workers) as pool:
             list(pool.map(lambda key: self._edit(key, edit, known), dict.fromkeys(keys)))
 
-    def _edit(
-        self, key: ObjectKey, edit: Callable[[Json], None], known: Mapping[ObjectKey, Json]
-    ) -> None:
+    def _edit(self, key: ObjectKey, edit: Callable[[Json], None], known: Live) -> None:
         seen = known.get(key)
         for attempt in range(1, _ATTEMPTS + 1):
             try:

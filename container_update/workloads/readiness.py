@@ -254,17 +254,14 @@ def _has_lost_pod(pods: Iterable[Json]) -> bool:
 
 def _never_ending(pods: Iterable[Json], baseline: Baseline) -> str:
     """Name a pod that does not end, for which only the controller may wait."""
-    for pod in pods:
+    for pod in filter(pod_status.is_deleting, pods):
         metadata = pod["metadata"]
-        if pod_status.is_deleting(pod) and (
-            finalizers := ", ".join(metadata.get("finalizers", ()))
-        ):
-            return (
-                f", and pod {metadata['name']} ends when its finalizers are removed: {finalizers}"
-            )
+        name, finalizers = metadata["name"], ", ".join(metadata.get("finalizers") or ())
+        if finalizers:
+            return f", and pod {name} ends when its finalizers are removed: {finalizers}"
         if baseline.leaves_out(pod):
             since = metadata["deletionTimestamp"]
-            return f", and pod {metadata['name']}, which should have ended at {since}, has not"
+            return f", and pod {name}, which should have ended at {since}, has not"
     return ""
 
 
