@@ -93,8 +93,10 @@ THOROUGH = {
 
 ON_THE_LAB = {
     "tests/functional/change_vnfpkg/test_autoscalers_and_budgets.py": "a change beside autoscalers",
+    "tests/functional/change_vnfpkg/test_bare_pod.py": "bare pods in a change",
     "tests/functional/change_vnfpkg/test_canary.py": "the steps of a canary",
     "tests/functional/change_vnfpkg/test_command.py": "what is typed for a change",
+    "tests/functional/change_vnfpkg/test_contract.py": "what every strategy guarantees",
     "tests/functional/change_vnfpkg/test_hand_over.py": "names that are taken over",
     "tests/functional/change_vnfpkg/test_kubernetes.py": "a change on Kubernetes",
     "tests/functional/change_vnfpkg/test_listed_files.py": "files that a request lists",
@@ -104,39 +106,51 @@ ON_THE_LAB = {
     "tests/functional/change_vnfpkg/test_update_strategies.py": "update strategies of workloads",
     "tests/functional/change_vnfpkg/test_way_back.py": "the undo of a change",
     "tests/functional/reference/test_two_hosts.py": "two hosts",
+    "tests/functional/test_api_versions.py": "versions of APIs",
     "tests/functional/test_asked_first.py": "dry runs",
     "tests/functional/test_budgets.py": "disruption budgets",
     "tests/functional/test_ci_page.py": "the page for a CI",
+    "tests/functional/test_cli.py": "what is typed",
     "tests/functional/test_content_of_others.py": "keys of other clients",
     "tests/functional/test_conventions.py": "labels and annotations",
     "tests/functional/test_cost.py": "numbers of requests",
     "tests/functional/test_failures.py": "failing rollouts",
     "tests/functional/test_finalizers.py": "finalizers",
     "tests/functional/test_finished_jobs.py": "Jobs that have run",
+    "tests/functional/test_freeze.py": "instances that are frozen",
     "tests/functional/test_history.py": "revisions",
+    "tests/functional/test_immutable.py": "immutable configuration",
+    "tests/functional/test_inputs.py": "forms of packages",
     "tests/functional/test_install.py": "installations",
     "tests/functional/test_jobs.py": "Jobs",
     "tests/functional/test_kept_claims.py": "claims that stay",
     "tests/functional/test_kept_objects.py": "objects that stay",
     "tests/functional/test_kills.py": "processes that are killed",
+    "tests/functional/test_list.py": "which instances there are",
+    "tests/functional/test_lost_nodes.py": "nodes that are lost",
     "tests/functional/test_meddling_neighbour.py": "another client between any two requests",
     "tests/functional/test_operators.py": "operators",
     "tests/functional/test_optional_configuration.py": "optional references",
     "tests/functional/test_other_clients.py": "other clients",
     "tests/functional/test_other_spellings.py": "other spellings of the same",
     "tests/functional/test_own_namespace.py": "a namespace of the VNF's own",
+    "tests/functional/test_own_webhook.py": "webhooks of the package",
+    "tests/functional/test_pulled_images.py": "images that are pulled first",
     "tests/functional/test_quotas.py": "quotas",
+    "tests/functional/test_rendered.py": "charts and kustomizations",
     "tests/functional/test_restarts.py": "what restarts",
     "tests/functional/test_rollouts.py": "rollouts",
     "tests/functional/test_saved_plans.py": "saved plans",
     "tests/functional/test_secrets_stay_secret.py": "what is shown of Secrets",
+    "tests/functional/test_served_versions.py": "versions that a server serves",
+    "tests/functional/test_three_ways.py": "fields of other clients",
     "tests/functional/test_uninstalled.py": "what an uninstall leaves",
     "tests/functional/test_upkeep.py": "scale and heal",
     "tests/functional/test_watch.py": "who watches",
 }
 """Files of tests/functional that the lab has in its first circle, and the embedded cluster in its
-second one. In the first one of both are the table of the promises (``test_promises.py``), of the
-faults (``test_faults.py``), the contract of the strategies and the waits."""
+second one. In the first one of both are the table of the promises (``test_promises.py``), a sample
+of the faults (``test_faults.py``) and the waits."""
 
 
 class Circle(enum.Enum):
