@@ -66,6 +66,8 @@ def _file_and_line(source: Source | str) -> tuple[str, int]:
 
 _MOST_FINDINGS = 1000
 """More are of no use, and a package is not trusted."""
+_LONGEST_SHARED = 64
+"""Characters of a text that may be in memory once."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,12 @@ class Reading:
         self.values = self.characters = 0
         self._files: dict[str, tuple[int, int]] = {}
         self._findings: dict[Finding, None] = {}
+        self._texts: dict[str, str] = {}
+
+    def share(self, text: str) -> str:
+        """Return an equal text of the package that was read before, if it is short: keys, kinds and
+        images are in every manifest, and in memory once."""
+        return self._texts.setdefault(text, text) if len(text) <= _LONGEST_SHARED else text
 
     def record(self, path: str, values: int = 0, characters: int = 0) -> None:
         """Record the content of a file, instead of the earlier record."""

@@ -23,6 +23,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -366,6 +367,8 @@ class Yaml11Parser:
         if is_key and (kind == "merge" or (kind == "" and event.value == "<<")):
             return _MERGE
         value = event.value if kind in _TEXT else self._type_scalar(kind, event.value)
+        if isinstance(value, str):
+            return self.reading.share(value)
         return value if is_key else _as_sent(value)
 
     def _type_scalar(self, kind: str, text: str) -> Any:
@@ -461,9 +464,12 @@ class FieldLines:
 
         :param lines_before: the number of lines of the file before the text, which is a part of it.
         """
-        self._lines_before = lines_before
+        self._text, self._lines_before = text, lines_before
         self._documents: list[_FieldLine] = []
-        self._rest = _documents(text)
+
+    @cached_property
+    def _rest(self) -> Iterator[_FieldLine]:
+        return _documents(self._text)
 
     def line(self, document: int, path: FieldPath) -> int:
         """Return the line of a field, from 1; that of the nearest field around it if it is absent.

@@ -9,6 +9,7 @@ an update does not read are not checked. Source: Kubernetes API reference; "Obje
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 
 from container_update.model.objects import Json, ObjectKey
@@ -120,12 +121,16 @@ _SCALE = Fields({"replicas": WHOLE, "selector": _SELECTOR})
 _WORKLOAD = Fields({"metadata": _METADATA, "spec": _SCALE})
 _OTHER = Fields({"metadata": _METADATA})
 _PORTS = ListOf(Fields({}))
-_READ: Mapping[tuple[str, str], Mapping[str, Schema]] = {
-    ("", "Service"): {"type": TEXT, "selector": _LABELS, "ports": _PORTS},
-    ("networking.k8s.io", "NetworkPolicy"): {"podSelector": _SELECTOR},
-    ("policy", "PodDisruptionBudget"): {"selector": _SELECTOR},
+_READ: Mapping[tuple[str, str], Schema] = {
+    ("", "Service"): _below(["spec"], Fields({"type": TEXT, "selector": _LABELS, "ports": _PORTS})),
+    ("networking.k8s.io", "NetworkPolicy"): _below(["spec"], Fields({"podSelector": _SELECTOR})),
+    ("policy", "PodDisruptionBudget"): _below(["spec"], Fields({"selector": _SELECTOR})),
 }
 """What is read of the spec of a kind that is neither configuration nor a workload."""
+_IDENTITY, _OTHER_IDENTITY = (
+    Fields({"metadata": Fields({"name": name, "namespace": NAMESPACE})})
+    for name in (_NAME, _OTHER_NAME)
+)
 
 
 # --- what a package has -------------------------------------------------------------------------
@@ -133,18 +138,20 @@ _READ: Mapping[tuple[str, str], Mapping[str, Schema]] = {
 
 def first_violation(key: ObjectKey, body: Json) -> Violation | None:
     """Return the first violation in an object; None if there is none."""
-    schemas = _schemas_of(key)
-    name = _OTHER_NAME if _OTHER in schemas else _NAME
-    identity = Fields({"metadata": Fields({"name": name, "namespace": NAMESPACE})})
-    violations = (each for schema in (identity, *schemas) for each in schema.violations(body))
+    violations = (each for schema in _schemas_of(key) for each in schema.violations(body))
     return next(violations, None)
 
 
 def _schemas_of(key: ObjectKey) -> tuple[Schema, ...]:
     if key.is_config:
-        return (_CONFIG,)
+        return _IDENTITY, _CONFIG
     kind = kind_of(key)
     if kind is None:
         read = _READ.get((key.group, key.kind))
-        return (_OTHER, Fields({"spec": Fields(read)})) if read else (_OTHER,)
-    return _WORKLOAD, _below(kind.template_path, _POD)
+        return (_OTHER_IDENTITY, _OTHER, *([read] if read else []))
+    return _IDENTITY, _WORKLOAD, _pods_below(tuple(kind.template_path))
+
+
+@functools.cache
+def _pods_below(path: tuple[str, ...]) -> Schema:
+    return _below(path, _POD)
