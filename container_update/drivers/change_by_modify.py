@@ -104,15 +104,7 @@ def modification(request: UpdateRequest, change: Json | None) -> Modification:
     """
     if change is None:
         return request
-    return ChangePackageRequest(
-        change,
-        request.old,
-        request.new,
-        request.def_files,
-        request.namespace,
-        request.one_namespace,
-        request.instance_id,
-    )
+    return ChangePackageRequest(change, request.old, request.new, **request.placing)
 
 
 def goal_of(

@@ -30,8 +30,8 @@ from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.requests import (
     ChangePackageRequest,
-    InstallRequest,
     PackageIdentity,
+    Placing,
     names,
 )
 from container_update.model.scripts import NEW, OLD
@@ -207,10 +207,10 @@ def recorded_change(
         context["request"],
         old,
         new,
-        tuple(context["defFiles"]),
-        namespace,
-        context["oneNamespace"],
-        record.instance_id,
+        def_files=tuple(context["defFiles"]),
+        namespace=namespace,
+        one_namespace=context["oneNamespace"],
+        instance_id=record.instance_id,
     )
     vnfm = FromVnfm(instance=context["instance"])
     return PackageChange(request, cluster, options, vnfm), named
@@ -261,7 +261,7 @@ class Named:
         for path in filter(None, packages):
             with csar.open_package(path, options=options) as package:
                 paths[package.sha256()] = path
-                by_path = described_in(package, InstallRequest(path, namespace=here))
+                by_path = described_in(package, Placing(namespace=here))
             for manifest in chain.from_iterable(by_path.values()):
                 moved = replace(manifest.key, namespace=here) if manifest.key.namespace else None
                 manifests += [manifest, *([replace(manifest, key=moved)] if moved else [])]
