@@ -487,8 +487,7 @@ def _rule(rule: Json) -> Json:
 
 
 def _without_managers(body: Json) -> Json:
-    """Leave ``managedFields`` out of a request: the server keeps its own then (Server-Side
-    Apply, "Clearing managedFields"), and a scope keeps a part of them alone."""
+    """Return a request without ``managedFields``, of which a scope keeps a part alone."""
     metadata = {name: value for name, value in body["metadata"].items() if name != "managedFields"}
     return {**body, "metadata": metadata}
 

@@ -299,11 +299,7 @@ class HistoryWriter(History):
 
 
 def _decode(body: Json, parts: Mapping[str, bytes] = MappingProxyType({})) -> Revision:
-    """Return the revision of a head.
-
-    :param parts: the content outside the head; without it a revision has no steps and no record.
-    :raises PlanError: there is none in it.
-    """
+    """Return the revision of a head; without its *parts* it has no steps and no record."""
     try:
         revision = codec.decode(body, parts)
     except UpdateInProgressError as error:

@@ -194,8 +194,7 @@ class Informer:
             self._replace(collection, listing)
 
     def _lacks(self, collection: Collection) -> bool:
-        """Tell whether more would be read of a collection than was, now that its controllers are
-        known; it is to be read again then."""
+        """Tell whether to read a collection again, now that its controllers are known."""
         before = self._selected[collection], self._parts[collection]
         self._select([collection])
         now = self._selected[collection], self._parts[collection]
@@ -464,8 +463,7 @@ def _place(body: Json) -> tuple[object, ...]:
 
 
 def _has_new_status(key: ObjectKey, known: Json, body: Json) -> bool:
-    """Tell whether no more than the status of a ReplicaSet has changed: what controls it counts its
-    pods itself."""
+    """Tell whether a ReplicaSet has only a new status: its controller counts the pods itself."""
     if (key.group, key.kind) != REPLICA_SET or _place(known) != _place(body):
         return False
     return _content(known) == _content(body)

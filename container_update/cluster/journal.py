@@ -103,10 +103,7 @@ class JournalReader:
         return phase if progress["operation"] == operation else None
 
     def _progress(self, head: Json) -> dict[str, Any]:
-        """Return the attributes of an operation that its head says.
-
-        :raises ContainerUpdateError: another client wrote it.
-        """
+        """Return the attributes of an operation that its head says."""
         try:
             return codec.decode_progress(head)
         except DAMAGED as error:
@@ -329,8 +326,7 @@ class Journal(JournalReader):
                 self._delete(live)
 
     def _delete(self, head: Json) -> None:
-        """Delete a head; before it the parts in other namespaces, which nothing else names, after
-        it those that the garbage collector would delete."""
+        """Delete a head; before it its parts elsewhere, which nothing else names."""
         parts = secrets.parts_of(head)
         secrets.delete_parts(self.cluster, itertools.filterfalse(self._is_here, parts))
         secrets.delete(self.cluster, head)

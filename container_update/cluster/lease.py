@@ -155,10 +155,7 @@ class LeaseLock:
         self._sent = sent
 
     def _acquire_existing(self, sent: float) -> float:
-        """Take the Lease that is there, where it is free; return when that was requested.
-
-        :param sent: when its creation was requested.
-        """
+        """Take the Lease that is there, where it is free; return when that was requested."""
         lease = self.cluster.get(self.key)
         if lease is not None and Holder.of(lease).identity == self._identity:
             self._lease = lease  # our own creation, whose response was lost
@@ -174,11 +171,7 @@ class LeaseLock:
         return sent
 
     def _observe(self, lease: Json) -> bool:
-        """Return when the Lease is free: its holder has ended, or has not renewed it.
-
-        :returns: whether it is there; its holder may release it meanwhile.
-        :raises UpdateInProgressError: it is held.
-        """
+        """Wait until the Lease is free, or refuse; tell whether it is still there."""
         holder = Holder.of(lease)
         if holder.is_gone():
             return True

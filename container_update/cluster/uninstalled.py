@@ -137,8 +137,7 @@ def _decode(text: bytes, body: Json) -> Revision:
 
 
 def _superfluous(written: Json, others: Iterable[Json], cluster: ReadOnlyCluster) -> Sequence[Json]:
-    """Return the oldest Secrets of other instances, beyond those that are kept; of those that are
-    not signed with the key of this host none takes the place of another one."""
+    """Return other instances' oldest Secrets; an untrusted one takes no trusted one's place."""
     name, key = written["metadata"]["name"], cluster.journal_key
     kept = [body for body in others if body["metadata"]["name"].endswith(_SUFFIX)]
     kept = [b for b in kept if b["metadata"]["name"] != name and keeping.is_trusted(b, key)]

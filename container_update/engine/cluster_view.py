@@ -102,10 +102,7 @@ class ClusterView:
         return self.cluster.get(lease_key(self.namespace, self.instance_id))
 
     def _without_foreign(self, plan: Plan, goal: Goal) -> Plan:
-        """Return a plan without the steps of an unsigned history that are not trusted.
-
-        :raises PlanError: it is about an object that is not known to be the VNF's.
-        """
+        """Return a plan without the steps of an unsigned history that are not trusted."""
         intent = goal.intent
         if self.cluster.journal_key or intent.recorded_in is None:
             return plan

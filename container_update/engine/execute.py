@@ -205,8 +205,7 @@ class Execution:
             self._stay_ready(workloads)
 
     def _follow(self, steps: Sequence[Step]) -> None:
-        """Before the traffic goes to new Deployments, give them as many pods as the old ones have
-        by now: an autoscaler goes on with these, and the plan may be of before a pause."""
+        """Give new Deployments as many pods as the old ones have now, before the traffic moves."""
         if not any(step.is_switch or step.is_removal for step in steps):
             return
         created = {s.key: s for s in self._steps if s.action is Action.CREATE}
@@ -370,8 +369,7 @@ class Execution:
             self.give_up(f"{step.key} failed: {error}")
 
     def _begun_steps(self) -> list[Step]:
-        """Return the steps that may have been applied: by this run, by an earlier one, or by a
-        coordination script, which may switch over by itself."""
+        """Return the steps that a run may have applied, or a script that switches by itself."""
         has_run = any(isinstance(result.step, ScriptStep) for result in self._results.values())
         return [
             step

@@ -105,8 +105,7 @@ class JournalledRun:
         self.lock.check()
 
     def _note_end(self) -> None:
-        """Note in a journal that cannot be removed that nothing is left to do: the next run would
-        undo what has come to its end. A webhook may forbid to delete it and let it be written."""
+        """Note that nothing is left to do in a journal that a webhook forbids to delete."""
         try:
             self.record = self.journal.set_phase(self.record, operation.Phase.END)
         except errors.ClusterError as error:
@@ -125,12 +124,7 @@ class JournalledRun:
         return None
 
     def _delete_namespace(self, step: ManifestStep) -> bool:
-        """Delete the VNF's own Namespace as the last of all, where it is the one of the step.
-
-        The journal and the lease go with it: a run that is killed before has its journal still.
-
-        :returns: whether it is deleted.
-        """
+        """Delete the VNF's own Namespace, with journal and lease; tell whether it is the step's."""
         cluster, instance_id = self.execution.cluster, self.record.instance_id
         live = cluster.get(step.key)
         if live is None or (
@@ -168,8 +162,7 @@ class JournalledRun:
             self.end()
 
     def _undo_if_locked_out(self) -> None:
-        """Undo the run where an admission webhook or policy that it has written lets the API server
-        refuse the renewal of its own lease: no later operation could change or remove the VNF."""
+        """Undo the run where its own webhook or policy refuses the renewal of the lease."""
         steps = self.record.object_steps
         written = [s for s in steps if order.judges(s.key) and not s.is_removal]
         if written and (error := self.lock.refused_renewal()) is not None:
@@ -178,12 +171,7 @@ class JournalledRun:
             self.execution.give_up(f"{key} failed: with it, the lease cannot be renewed: {error}")
 
     def _confirm_and_keep(self, undone: Outcome | None, cause: str) -> None:
-        """Confirm the lease, and write the revision of this run meanwhile.
-
-        The parameters are those of :meth:`end`.
-
-        :raises LeaseLostError: another run may have gone on, which keeps its outcome.
-        """
+        """Confirm the lease, and write the revision meanwhile; for another run it is forgotten."""
         keep = context_threads.in_background(lambda: self._keep_history(undone, cause))
         try:
             self.lock.confirm()
@@ -212,11 +200,7 @@ class JournalledRun:
         return self.record.origin.kind == UNINSTALL
 
     def _forget_instance(self, *, is_kept: bool) -> None:
-        """Delete the history of an instance that is no more.
-
-        :param is_kept: its namespace stays, and a summary of the history in it.
-        :raises ClusterError: that is not possible now.
-        """
+        """Delete the history of an instance that is no more; *is_kept*: but for a summary."""
         if not self.is_over:
             self.record = self.journal.set_phase(self.record, operation.Phase.END)
         is_kept = is_kept and self.execution.options.history > OF_VNFM

@@ -199,8 +199,7 @@ def _state(
 
 @contextmanager
 def _warned_once() -> Iterator[list[ContainerUpdateError]]:
-    """Yield a list for the errors of untrusted records; log the first one, and the number of the
-    others."""
+    """Yield a list for the errors of untrusted records; log the first one, and their number."""
     refused: list[ContainerUpdateError] = []
     yield refused
     if refused:

@@ -233,10 +233,7 @@ class ClusterRecovery(Recovery[Operation]):
         )
 
     def _with_trusted_steps(self, record: Operation, *, goes_back: bool) -> Operation:
-        """Return a record with the steps of it that may be carried out, or undone.
-
-        :raises PlanError: one is about an object that is not known to be the VNF's.
-        """
+        """Return a record with the steps of it that may be carried out, or undone."""
         if self._instance.cluster.journal_key:  # it is signed, or it would not have been read
             return record
         known = self._described()

@@ -167,10 +167,7 @@ def _with_pods(instance: ClusterInstance, outcome: Outcome) -> Outcome:
 
 
 def _hold_of(instance: ClusterInstance) -> str:
-    """Return the name of the hold at which the operation waits for a person.
-
-    :raises PlanError: it does not.
-    """
+    """Return the name of the hold at which the operation waits for a person, or refuse."""
     record = instance.journal.read()
     if record is None or record.held_at is None:
         state = "none under way" if record is None else f"one that is {record.progress()}"

@@ -235,11 +235,7 @@ def _object_of(entry: Any) -> str:
 
 
 def _versions(plan: Plan) -> dict[str, str]:
-    """Return what shows whether an object that the plan changes is still the same.
-
-    That is its resourceVersion; of an object with a status, whose controller moves that all the
-    time, a digest of everything else.
-    """
+    """Return what shows whether the objects that a plan changes are still the same."""
     return {str(step.key): _version(step.before) for step in object_steps(plan)}
 
 
@@ -253,8 +249,7 @@ def _version(body: Json | None) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file that only its owner can read: what is approved with it, no other user shall have
-    changed; not through a link to another one."""
+    """Write a file that its owner alone can read or change, not through a link to another."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
     with os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8") as file:
         os.fchmod(file.fileno(), 0o600)

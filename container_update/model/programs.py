@@ -174,8 +174,7 @@ def read_output(streams: Sequence[IO[bytes] | None], end: float, most: int) -> t
 
 
 def _limit(process: int, memory: int, seconds: float) -> None:
-    """Limit the memory of a process, and its processor time: it ends also where we do not live to
-    end it. Source: prlimit(2), which Linux has."""
+    """Limit memory and processor time of a process, where the system can: prlimit(2)."""
     wanted = {resource.RLIMIT_DATA: memory, resource.RLIMIT_CPU: math.ceil(seconds) + 1}
     for what, most in wanted.items() if hasattr(resource, "prlimit") else ():
         ours = resource.getrlimit(what)[1]

@@ -192,8 +192,7 @@ class BlueGreenPlanner(Strategy):
         yield [self._hand_over(key, pair) for key, pair in handed.items()]
 
     def _refuse_rivals(self, handed: Iterable[ObjectKey]) -> None:
-        """Raise PlanError where another Deployment selects pods of one that is handed over: it
-        would adopt the ReplicaSet, and its controller would scale that down."""
+        """Refuse a Deployment that would adopt a handed-over ReplicaSet, and scale it down."""
         bodies = {key: self._new_body(pair) for key, pair in self.pairs.items()}
         gone = {pair.blue for pair in self.pairs.values()}
         others = {
@@ -346,8 +345,7 @@ class BlueGreenPlanner(Strategy):
         yield step
 
     def _preview(self, new: Manifest, pairs: list[Pair]) -> Iterator[Step]:
-        """Yield the steps that put a Service in front of the new pods alone, while a person looks,
-        and take it away after the switch."""
+        """Yield a Service for the new pods alone, while a person looks, and its end."""
         green = labels.pod_labels(self.green_body(pairs[0]))["metadata"].get("labels") or {}
         names = {*labels.selector_of(new.body), labels.RELEASE_LABEL}
         selector = {name: value for name, value in green.items() if name in names}

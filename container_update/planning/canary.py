@@ -149,8 +149,7 @@ def _scale(
 
 
 def _old_share(pair: Pair, percent: int) -> int:
-    """Return how many old pods there are beside a percentage of new ones: one at least before the
-    last step, or a single pod would be all of the traffic at once."""
+    """Return how many old pods stay: until the last step at least one shares the traffic."""
     whole = replicas(pair.live)
     left = whole - _share(pair, percent)
     return max(left, min(1, whole)) if percent < _WHOLE else left

@@ -313,16 +313,14 @@ def reasons_of(uses: Iterable[ChangedUse]) -> tuple[Reason, ...]:
 
 
 def _may_run_with(config: ObjectKey, key: ObjectKey, body: Json) -> bool:
-    """Tell whether an object refers to a ConfigMap or Secret, and is a running pod or may have some
-    that are not read: a Job, or an object of an unknown kind."""
+    """Tell whether a running pod, or one that is not read, refers to a ConfigMap or Secret."""
     if key.namespace != config.namespace or not _may_run(key, body):
         return False
     return any((use.kind, use.name) == (config.kind, config.name) for use in _uses(body))
 
 
 def _uses(body: Json) -> Sequence[config_references.Use]:
-    """Return the uses of configuration by an object's pods; none of an unknown kind that means
-    something else by the fields of a pod template."""
+    """Return how an object's pods use configuration; none where its fields mean something else."""
     try:
         return config_references.uses(pod_template.pod_spec(body))
     except (AttributeError, TypeError):

@@ -82,8 +82,7 @@ class Owned:
         return tuple(trusted), tuple(foreign)
 
     def _described_contents(self, step: ObjectStep, live: Json | None) -> Sequence[Json] | None:
-        """Return the manifests of the object in the packages, also under the name before a change;
-        None: there is none."""
+        """Return the packages' manifests of an object, by its name before a change too, or None."""
         key = step.key
         if key in self.described or not is_workload(key):
             return self.described.get(key)

@@ -103,10 +103,7 @@ class Undoing:
 
 
 def _after(steps: Iterable[ObjectStep], body: Json) -> Json:
-    """Return an object as the updates left it, whatever was changed by hand since.
-
-    What they wrote into a Secret is not known: it counts as unchanged since.
-    """
+    """Return an object as the updates left it; a Secret counts as unchanged since."""
     for step in steps:
         if step.key.kind != "Secret" and step.action is not Action.DELETE:
             body = step.with_change(body)

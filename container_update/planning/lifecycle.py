@@ -75,10 +75,7 @@ def _creation(manifest: Manifest) -> Step:
 
 
 def _notes(key: ObjectKey, manifest: Manifest, live: Json, instance_id: str) -> Iterator[Note]:
-    """Yield notes on an object that exists already.
-
-    :raises PlanError: it is not this instance's, and cannot be shared.
-    """
+    """Yield notes on an object that exists; refuse one that is another's and cannot be shared."""
     owner, is_equal = instance_of(live), _covers(key, live, manifest)
     if live["metadata"].get("deletionTimestamp"):
         raise PlanError(f"{key}: is being deleted: wait until it is gone, then install")

@@ -73,8 +73,7 @@ def source_of(step: ObjectStep, sources: Mapping[ObjectKey, Source]) -> Source |
 def _effective(
     step: ManifestStep, void: Container[FieldChange], live: Json, then: Json, source: Source | None
 ) -> Step:
-    """Return the step without its void reasons; what the write changes is the reason where none is
-    left. Where the pod template stays, the step replaces no pods."""
+    """Return the step without void reasons, and without new pods where the template stays."""
     reasons = tuple(reason for reason in step.reasons if reason.cause not in void)
     if not reasons:
         changes = _changes(step.key, _content(live), _content(then), source)

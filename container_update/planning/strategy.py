@@ -461,8 +461,7 @@ class Strategy:
         return known_kind(new.key).action(live, images, ()) if images else Action.REPLACE
 
     def _has_spec(self, live: Json, old: Manifest | None, new: Manifest) -> bool:
-        """Tell whether a Pod has the spec of its new manifest, images aside where these can be told
-        from the old one's."""
+        """Tell whether a Pod has the spec of its new manifest, images of the old one aside."""
         if old is None or self._base(new, old, live) is None:
             then = {"metadata": {}, "spec": new.body["spec"]}
             return live_objects.covers(live_objects.as_made_by(live, new.body), then)
@@ -521,8 +520,7 @@ class Strategy:
         return with_recorded_digest(body, manifest_digest(new.body))
 
     def _merge_others(self, new: Manifest, old: Manifest | None, live: Json) -> Json:
-        """Return a manifest with what others have written into the live object: where neither
-        manifest says anything, and where both say the same, which is noted."""
+        """Return a manifest with what others wrote where the packages agree or say nothing."""
         if new.key not in self._merge_results:
             base = self._base(new, old, live)
             body = new.body
@@ -564,8 +562,7 @@ class Strategy:
     # --- removals --------------------------------------------------------------------------------
 
     def _withdrawals(self) -> Iterator[Step]:
-        """Yield the steps that delete optional configuration: before any pod starts, as it would be
-        read once more. Its users restart."""
+        """Yield deletions of optional configuration: before a pod starts and reads it once more."""
         for key in filter(self._is_optional, self.packages.old):
             for step in self._removal(key):
                 self.config.withdraw(step.key, self.packages.old[key].source)
@@ -692,8 +689,7 @@ def _has_spec(step: ManifestStep, old: Manifest | None, new: Manifest) -> bool:
 
 
 def _changes_what_is_fixed(live: Json, old: Manifest | None, new: Manifest) -> bool:
-    """Tell whether a manifest has another pod template than a workload, or another value of what
-    cannot change besides."""
+    """Tell whether a manifest changes the template of a workload, or what else is fixed."""
     part = partial(known_kind(new.key).fixed_part, manifest=new.body)
 
     def has(body: Json) -> bool:
@@ -706,8 +702,7 @@ def _changes_what_is_fixed(live: Json, old: Manifest | None, new: Manifest) -> b
 
 
 def _around_template(content: Json, old: Json | None, live: Json) -> Json:
-    """Return the manifest of a workload whose pod template cannot change: with that of the live
-    object, and what else the server has filled in there."""
+    """Return a manifest with the live pod template, which cannot change, and its defaults."""
     spec = content["spec"]
     gone = () if old is None else old["spec"].keys() - spec.keys()
     kept = {name: value for name, value in live["spec"].items() if name not in gone}

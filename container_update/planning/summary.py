@@ -141,8 +141,7 @@ def _config_lines(step: Step) -> Iterator[str]:
 
 
 def _field_lines(step: Step) -> Iterator[str]:
-    """Yield the changes of images and fields by the causes of the reasons, which have no values of
-    Secrets."""
+    """Yield the changes of images and fields by the causes of the reasons."""
     for reason in step.reasons:
         cause = reason.cause
         if isinstance(cause, ImageChange):

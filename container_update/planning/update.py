@@ -307,8 +307,7 @@ class UpdatePlanner(ConfigPlanner):
 
 
 def _digest_in_force(old: Manifest, new: Manifest) -> str:
-    """Return the digest of a workload's manifest after an update: in a way back, where a live
-    object stands for the manifest, the digest in its annotation."""
+    """Return the digest of a workload's manifest after an update or a way back."""
     body = pod_template.with_images(old.body, pod_template.images(new.body))
     return recorded_digest(new.body) or manifest_digest(body)
 

@@ -177,8 +177,7 @@ def pull_text(message: str) -> str:
 
 
 def _parts(message: str) -> tuple[str, list[str]]:
-    """Return the image that a message names, and the parts that say something else; '' and nothing
-    where it names none."""
+    """Return the image that a message names, '' for none, and what it says besides."""
     match = _IMAGE.search(message)
     if match is None:
         return "", []

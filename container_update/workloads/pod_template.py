@@ -96,8 +96,7 @@ def with_images(workload: Json, images: Mapping[str, str]) -> Json:
 
 
 def _with_own_template(workload: Json) -> Json:
-    """Return a copy whose pod template, its metadata and its spec may get other fields; what is
-    in them, and whatever is outside, it shares with the workload."""
+    """Return a copy with a pod template, metadata and spec of its own; it shares the rest."""
     changed = template = {**workload}
     for name in template_path(workload):
         if isinstance(template.get(name), dict):

@@ -115,11 +115,7 @@ def _cluster_info(cluster: Entry) -> Json:
 
 
 def _run(command: list[str], variables: Mapping[str, str], seconds: float, *, asks: bool) -> bytes:
-    """Return what a program prints.
-
-    :param asks: it may ask on the terminal.
-    :raises ValueError: it failed, did not end in time, or prints too much.
-    """
+    """Return what a program prints; *asks*: it may ask on the terminal."""
     with programs.start(
         programs.EXEC_PLUGIN,
         command,
@@ -162,10 +158,7 @@ def _last_line(errors: bytes) -> list[str]:
 
 
 def _login(output: bytes, version: str) -> dict[str, str]:
-    """Return the login of an ExecCredential.
-
-    :raises ValueError: there is none; nothing is quoted.
-    """
+    """Return the login of an ExecCredential; no message quotes it."""
     try:
         answer = json.loads(output)
     except (ValueError, RecursionError):

@@ -206,10 +206,7 @@ def _other_way(refusals: Iterable[tuple[ObjectStep, ClusterError]]) -> str:
 
 
 def _changed_fields(step: ObjectStep) -> str:
-    """Return which fields of an object change: a server may say only which ones could.
-
-    A pod template is none of them, as far as it can change.
-    """
+    """Return which fields of an object change; a server may name only those that could."""
     causes = [reason.cause for reason in step.reasons]
     paths = [each.path for each in causes if isinstance(each, FieldChange)]
     names = [path for path in paths if not path.startswith(("metadata.", "spec.template."))]

@@ -68,10 +68,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
     def _wait(
         self, step: WorkloadStep, written: Json, before: Baseline, deadline: float, *, rolls: bool
     ) -> None:
-        """Wait until the pods are as the step has them.
-
-        :param rolls: its write has changed the template.
-        """
+        """Wait until the pods are as the step has them; *rolls*: its write changed the template."""
         if step.action is Action.RESTART_CONTAINERS:
             baseline = Baseline.of([step.old], tuple(step.images))
             self.rollout.until(step.key, lambda live: pod.judge_restart(live, baseline), deadline)
@@ -135,8 +132,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         return replace(before, abandoned=before.abandoned - failed)
 
     def _observe_pods(self, live: Json) -> None:
-        """Read the pods of a workload that creates them itself: their watch may not have told yet
-        of one that was created from the new template."""
+        """Read the pods of a workload that creates them itself, whose watch may lag behind."""
         pods = self.cluster.list(pods_in(live["metadata"]["namespace"])).items
         for owned in owned_pods(live, pods, ()):
             if not is_deleting(owned):
@@ -153,11 +149,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
     def _roll_back(
         self, step: WorkloadStep, since: Sequence[Json], before: Baseline, deadline: float
     ) -> None:
-        """Wait until a controller has replaced the pods with the new template.
-
-        Pods that it keeps but that were started since the plan are evicted: they may have read the
-        new configuration.
-        """
+        """Wait for old pods; evict those started since, which may have the new configuration."""
         were_there = self.context.pods_before.get(step.key, frozenset())
         stuck = self._stuck(step.key, since, since)
 
@@ -173,10 +165,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
     def _stuck(
         self, key: ObjectKey, old: Sequence[Json], started: Sequence[Json] = ()
     ) -> StuckPods | None:
-        """Return what looks after pods that are to be replaced, where their controller does not.
-
-        :param started: pods to be replaced that may not show it.
-        """
+        """Return what deletes pods that their controller waits for, those *started* among them."""
         if not known_kind(key).keeps_broken_pods:
             return None
         unwell = _uids(pod for pod in old if not is_ready(pod))
@@ -217,10 +206,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
     def _evict_one_by_one(
         self, key: ObjectKey, old: Sequence[Json], before: Baseline, deadline: float
     ) -> None:
-        """Evict these pods of a workload in turn, each replacement Ready before the next goes.
-
-        Those that are not Ready go first: they serve nothing, and the others do.
-        """
+        """Evict pods in turn, first those that serve nothing: each replacement is Ready first."""
         old = [pod for pod in old if not (has_ended(pod) or before.leaves_out(pod))]
         gone, waiting = before.with_old(old), sorted(old, key=_ordinal, reverse=True)
         while waiting:
@@ -278,10 +264,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         deadline: float,
         before: Json | None = None,
     ) -> None:
-        """Delete the Pod if it is there, wait until it is gone, create *new*, wait until Ready.
-
-        :param before: see :meth:`RolloutWaiter.until_recreated`.
-        """
+        """Delete the Pod if it is there, wait until it is gone, create *new*, wait until Ready."""
         key = ObjectKey.of(new)
         if live is not None:
             self.writer.delete(live)

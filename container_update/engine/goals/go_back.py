@@ -201,10 +201,7 @@ class GoBack(Goal):
 
 
 def _undone(done: Sequence[Revision], number: int | None) -> tuple[Revision, ...]:
-    """Return the revisions to undo, the oldest first.
-
-    :raises PlanError: one of them cannot be undone.
-    """
+    """Return the revisions to undo, the oldest first; refuse one that cannot be undone."""
     first = _first(done, number)
     if first is None:
         return ()
@@ -243,8 +240,7 @@ def _refuse_unfit(revision: Revision) -> None:
 
 
 def _of_role(then: str, scripts: Mapping[str, str], now: str) -> dict[str, str]:
-    """Return what a request says of the script of a VNF, for the role that the VNF has now: the way
-    back makes the new VNF the old one."""
+    """Return a request's script for the role that its VNF has on the way back."""
     return {
         now + name.removeprefix(then): text
         for name, text in scripts.items()

@@ -118,8 +118,7 @@ def _claims(bodies: Iterable[Json], observed: Observed) -> Live:
 
 
 def _used_by_others(live: Live, claims: Live, observed: Observed) -> frozenset[ObjectKey]:
-    """Return the claims of earlier workloads of the instance that the StatefulSet of another
-    instance has taken over since."""
+    """Return the instance's claims that another instance's StatefulSet has taken over since."""
     earlier = {key for key in live if (key.group, key.kind) == _CLAIM and key not in claims}
     own = {ObjectKey.of(body) for body in live.values()}
     spaces = {key.namespace for key in earlier}
@@ -145,8 +144,7 @@ def _volume_of(claim: Json, observed: Observed) -> str:
 
 
 def _held_objects(live: Live, observed: Observed) -> Live:
-    """Return other clients' custom objects that go with their definition and have a finalizer, or
-    are to be kept."""
+    """Return others' custom objects that go with their definition, and are held or kept."""
     bodies = (item for key in live for item in _objects_of(key, live[key], observed) or ())
     held = {ObjectKey.of(body): body for body in bodies if has_finalizers(body) or is_kept(body)}
     own = {body["metadata"]["uid"] for body in live.values()}
@@ -154,8 +152,7 @@ def _held_objects(live: Live, observed: Observed) -> Live:
 
 
 def _objects_of(key: ObjectKey, body: Json, observed: Observed) -> Sequence[Json] | None:
-    """Return the objects of the kind that a definition defines; None where this account may not
-    list them."""
+    """Return the objects that a definition defines; None where they cannot be listed."""
     if (key.group, key.kind) != DEFINITION:
         return ()
     every = Collection(body["spec"]["group"], body["spec"]["names"]["kind"], "")

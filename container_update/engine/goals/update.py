@@ -147,8 +147,7 @@ class Update(Goal):
         return replace(plan, packages=self._identities(), vdus=self._vdus())
 
     def _unknown_workloads(self, observed: Observed) -> dict[ObjectKey, Json]:
-        """Return the live objects of unknown kinds that may use configuration; the package's where
-        the account may not read that kind."""
+        """Return the objects of unknown kinds that may use configuration, live where readable."""
         described = unknown_workloads(old for old, _ in self.matched().pairs)
         read = observed.cluster.get
         bodies = {m.key: if_allowed(partial(read, m.key), m.body) for m in described}

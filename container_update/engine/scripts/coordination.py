@@ -113,10 +113,7 @@ class Coordination:
         return bool(self.cancel) and not vdu.details.get("back")
 
     def _run_in_copy(self, script: ScriptName, which: str, vdu: VduChange) -> ScriptReport:
-        """Run a script in a copy of the package that has it.
-
-        :raises PackageError: the script is not the one that the package's metadata lists.
-        """
+        """Run a script in a copy of the package that has it."""
         with tempfile.TemporaryDirectory(prefix="container-update-script-") as name:
             copy = Path(name) / "package"
             _copy_package(self._package_of(script, which), copy, self.options)

@@ -143,10 +143,7 @@ class Script(Process):
 
 
 class _Output:
-    """The end of what a process writes, read while it runs so that it is never kept waiting.
-
-    :param most: how many bytes are kept.
-    """
+    """The last bytes that a process writes, read while it runs so that it never waits."""
 
     def __init__(self, stream: IO[bytes] | None, most: int) -> None:
         assert stream is not None, "the process was started with a pipe"

@@ -197,8 +197,7 @@ def _merge(  # noqa: PLR0913, PLR0917
 
 
 def _elements(value: Any) -> Mapping[Any, Any] | None:
-    """Return the parts of a mapping, or the elements of a list by what each is told by; None where
-    the value is one whole."""
+    """Return the parts of a mapping or list by what each is told by; None of one whole value."""
     if isinstance(value, dict):
         return value
     if not (isinstance(value, list) and value and all(isinstance(each, dict) for each in value)):

@@ -103,8 +103,7 @@ def laid_over(old: Manifest | None, new: Manifest, live: Json | None) -> ConfigS
 
 
 def _with_content(live: Json, source: Mapping[str, Any], keys: Collection[str]) -> Json:
-    """Return the live object with these keys as the source has them; the metadata is a copy, all
-    else that stays is shared."""
+    """Return the live object with these keys as in *source*; it shares what stays."""
     changed = {**live, "metadata": dict(live["metadata"])}
     for name in _OTHER_CONTENT:
         if source.get(name) is None:
