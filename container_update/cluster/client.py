@@ -382,10 +382,7 @@ class KubernetesCluster:
         return missing_rights(rights, self.rights_in)
 
     def rights_in(self, namespace: str) -> Callable[[Right], bool]:
-        """Return what tells whether this account has a right in a namespace; see Cluster.
-
-        One request: a SelfSubjectRulesReview, open to every account.
-        """
+        """Return what tells rights in a namespace, by one SelfSubjectRulesReview; see Cluster."""
         rules = self._rules(namespace)
         return lambda right: rules is None or self._is_allowed(right, rules)
 

@@ -237,8 +237,7 @@ class Informer:
         return tuple(key for key in listed if _content(before[key]) != _content(self.get(key)))
 
     def events_about(self, body: Json, **fields: str) -> tuple[Json, ...]:
-        """Read the Events about an object that have these fields (``reason``, ``type``); none where
-        the account may not."""
+        """Read the Events about an object with these fields; none where the account may not."""
         about = {"involvedObject.uid": body["metadata"]["uid"], **fields}
         selector = ",".join(f"{name}={value}" for name, value in about.items())
         events = Collection("", "Event", body["metadata"]["namespace"], selector)
@@ -277,10 +276,7 @@ class Informer:
         context_threads.daemon(self._follow, collection, token, name=name).start()
 
     def ask_silent(self, collections: Iterable[Collection]) -> None:
-        """List those again whose watch has been silent for long, one request for each.
-
-        Where that shows what the watch did not, its connection is dead, and another one is begun.
-        """
+        """List anew where a watch was silent for long; begin another where that shows news."""
         now = self._clock()
         with self.lock:
             silent = [
@@ -313,8 +309,7 @@ class Informer:
         self._stopped.set()
 
     def changes(self, key: ObjectKey | None = None) -> int:
-        """Return how many changes there were of what :meth:`wait` waits for, since the first
-        call."""
+        """Return how many changes :meth:`wait` would have waited for since the first call."""
         with self.lock:
             return self._awaited.setdefault(key, _Awaited(threading.Condition(self.lock))).number
 

@@ -119,10 +119,7 @@ class JournalReader:
             )
 
     def refuse_copy(self) -> None:
-        """Refuse a signed journal in another Secret than the one in which it came into force.
-
-        A signature has no time: one that was copied while its operation ran is signed for ever.
-        """
+        """Refuse a signed journal that is a copy: a signature has no time."""
         if self.cluster.journal_key and keeping.is_copy(self._written):
             raise errors.ContainerUpdateError(
                 f"{self.key}: expected the journal of an operation in the Secret that it wrote, "
@@ -285,21 +282,13 @@ class Journal(JournalReader):
         return replace(operation, **self._progress(self._written))
 
     def set_phase(self, operation: Operation, phase: Phase) -> Operation:
-        """Write the phase; return the operation with it.
-
-        :raises LeaseLostError: another run has the journal by now.
-        """
+        """Write the phase; return the operation with it."""
         return self._note(replace(operation, phase=phase))
 
     def note(
         self, operation: Operation, ended: int, scripts: Sequence[ScriptReport] = ()
     ) -> Operation:
-        """Write how many groups of steps have ended, and what their scripts reported; return the
-        operation with it.
-
-        :param scripts: of the group that ended last.
-        :raises LeaseLostError: another run has the journal by now.
-        """
+        """Write how many groups have ended, and their scripts' reports; return the operation."""
         scripts = (*operation.scripts, *scripts)
         return self._note(replace(operation, ended_groups=ended, scripts=scripts))
 
@@ -308,10 +297,7 @@ class Journal(JournalReader):
         return operation
 
     def remove(self) -> None:
-        """Delete the journal: the update is finished or undone.
-
-        :raises LeaseLostError: another run has the journal by now.
-        """
+        """Delete the journal: the update is finished or undone."""
         self.remove_elsewhere()
         try:
             self._delete(self._written)
@@ -333,10 +319,7 @@ class Journal(JournalReader):
         secrets.delete_parts(self.cluster, filter(self._is_here, parts))
 
     def remove_elsewhere(self) -> None:
-        """Delete the parts of the journal that are in other namespaces, which only its head names.
-
-        :raises LeaseLostError: another run has the journal by now.
-        """
+        """Delete the parts of the journal in other namespaces, which only its head names."""
         if elsewhere := list(itertools.filterfalse(self._is_here, secrets.parts_of(self._written))):
             self._set({"ended": b"true"})
             secrets.delete_parts(self.cluster, elsewhere)

@@ -231,20 +231,14 @@ class LeaseLock:
     # --- holding --------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Return where this run may write.
-
-        :raises LeaseLostError: another may have the lease by now, or soon.
-        """
+        """Return where this run may write; LeaseLostError: another may have the lease soon."""
         if not self._lost and self.clock() >= self._sent + self.seconds * _WRITABLE:
             self._lose(f"{self.key} is lost: it could not be renewed in time")
         if self._lost:
             raise errors.LeaseLostError(f"This run stopped where it was: {self._lost}")
 
     def confirm(self) -> None:
-        """Renew the lease now: no other process has had it since it was acquired.
-
-        :raises LeaseLostError: one may have.
-        """
+        """Renew the lease now: no other process has had it, or LeaseLostError."""
         while True:
             self.check()
             if self._renewal_error() is None:
@@ -363,10 +357,7 @@ def _frozen(lease: Json) -> dict[str, str]:
 
 
 def frozen_by(lease: Json, now: datetime) -> Freeze | None:
-    """Return the freeze that a Lease has and whose time has not passed.
-
-    One that cannot be read is in force: another client has written it.
-    """
+    """Return the freeze that is in force; one of another client, which cannot be read, is."""
     for text in _frozen(lease).values():
         try:
             values = json.loads(text)

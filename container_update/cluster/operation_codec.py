@@ -145,10 +145,7 @@ def encode_progress(operation: Operation) -> dict[str, bytes]:
 
 
 def decode_progress(head: Json) -> dict[str, Any]:
-    """Return the attributes of :func:`encode_progress`, and the operation's id.
-
-    :raises: one of :data:`DAMAGED`: another client wrote it.
-    """
+    """Return the attributes of :func:`encode_progress`, and the operation's id; raises DAMAGED."""
     data = keeping.data_of(head)
     reports = json.loads(data["scripts"])
     schemas.refuse_other(schemas.SCRIPTS, reports)
@@ -161,10 +158,7 @@ def decode_progress(head: Json) -> dict[str, Any]:
 
 
 def part_keys(head: Json) -> dict[str, list[ObjectKey]]:
-    """Return the Secrets that have what is not in a head itself, by the name of what is in them.
-
-    :raises: one of :data:`DAMAGED`: another client wrote it.
-    """
+    """Return the Secrets of a head's parts, by what is in them; raises DAMAGED."""
     numbers = dict(_values(head)["parts"])
     if not (
         all(map(_PART_NAME.fullmatch, numbers))

@@ -60,8 +60,7 @@ _ACCESS_VOLUME = "kube-api-access-"
 
 
 def without_managed_fields(body: Json) -> Json:
-    """Keep all of an object but who wrote which field, which is half of its size: it is asked only
-    of what manifests describe."""
+    """Drop who wrote which field, half of an object's size, which only manifests need."""
     body["metadata"].pop("managedFields", None)
     return body
 
@@ -127,10 +126,7 @@ class Scope:
                     self._pods[key.namespace, name, str(value)].append(pods)
 
     def rounds(self, collections: Iterable[Collection]) -> Sequence[Sequence[Collection]]:
-        """Return the collections in the order in which they are to be read.
-
-        Where there is a manifest of each workload, pods are read at once with what controls them.
-        """
+        """Return the collections in the order to be read; pods last, unless manifests tell all."""
         rounds: tuple[list[Collection], ...] = ([], [], [], [])
         last = 1 if self._is_foreseen else len(rounds)
         for collection in collections:

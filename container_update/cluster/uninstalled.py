@@ -97,10 +97,7 @@ def read(
 
 
 def last_number(every: Iterable[Json], cluster: ReadOnlyCluster, instance_id: str | None) -> int:
-    """Return the number of the uninstallation of an earlier instance of this id; 0: not known.
-
-    :param every: the Secrets of the type of the history in the namespace.
-    """
+    """Return the number of the uninstallation of an earlier instance of this id; 0: not known."""
     found = (body for body in every if body["metadata"]["name"] == _name(instance_id))
     revisions = (each for body in found for each in _trusted_revisions(body, cluster))
     return max((each.number for each in revisions), default=0)

@@ -99,10 +99,7 @@ class Waiter:
             self.pause(min(deadline, give_up, look_again) - now, key, seen)
 
     def sleep(self, seconds: float) -> None:
-        """Wait all of *seconds*, also when something changes.
-
-        :raises AbortedError: another step failed.
-        """
+        """Wait all of *seconds*, also when something changes; AbortedError: another step failed."""
         deadline = self.clock() + seconds
         while (left := deadline - self.clock()) > 0:
             self.pause(left)

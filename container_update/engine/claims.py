@@ -80,8 +80,7 @@ def _was_there_before(live: Json, claim: Json) -> bool:
 
 
 def with_claims_noted(plan: Plan, cluster: ReadOnlyCluster) -> Plan:
-    """Return a plan with notes on the claims that its new StatefulSets take over, and on those that
-    stay of the ones that it deletes; an uninstallation has planned for these itself."""
+    """Return a plan with notes on the claims that it takes over, and on those that stay."""
     known, notes = {*plan.unchanged, *(step.key for step in plan.steps)}, []
     for step in plan.steps:
         if not isinstance(step, ManifestStep):

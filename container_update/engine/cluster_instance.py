@@ -78,10 +78,7 @@ class ClusterInstance(ClusterView):
         return Journal(cluster, self.namespace, self.instance_id, lock.operation)
 
     def lock(self, run_id: str, *, ends: bool = False) -> LeaseLock:
-        """Return the lease that keeps a second operation of this instance out.
-
-        :param ends: only an operation under way is ended.
-        """
+        """Return the lease of a run; *ends*: it only ends an operation under way."""
         return LeaseLock(
             self.cluster,
             self.namespace,
@@ -96,8 +93,7 @@ class ClusterInstance(ClusterView):
     # --- an operation, step by step -------------------------------------------------------------
 
     def recover_for(self, goal: Goal) -> Outcome | None:
-        """Finish what an earlier run left where it has the same goal, else undo it; see
-        :meth:`recover`."""
+        """Finish what an earlier run left where it has the same goal, else undo it."""
         with wrong_requests_first(goal):
             outcome = self.recover(
                 goal=goal.digest,
@@ -283,9 +279,7 @@ class ClusterInstance(ClusterView):
         ).run()
 
     def tidy(self, _: Goal) -> None:
-        """Remove the lease of a run that was killed at its very end: no other run takes it where
-        nothing is to be done. Wait for nothing.
-        """
+        """Remove the lease of a run that was killed at its very end; wait for nothing."""
         holder = self.holder()
         if holder is not None and holder.is_gone():
             try:

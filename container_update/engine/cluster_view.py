@@ -35,10 +35,7 @@ from container_update.planning.summary import with_change_causes
 
 @dataclass
 class ClusterView:
-    """A VNF instance in a cluster, to be read.
-
-    :param cluster: has no way to write.
-    """
+    """A VNF instance in a cluster, to be read: its *cluster* has no way to write."""
 
     cluster: RetryingReader
     namespace: str

@@ -254,8 +254,7 @@ class Execution:
         return self._outcome().results
 
     def revert_first(self, steps: Sequence[ObjectStep]) -> None:
-        """Revert these steps, without which the API server refuses even to note that all of them
-        are being undone. One that fails is tried again with the others."""
+        """Revert what makes the API server refuse even the note of the undo; later once more."""
         for step in reversed(steps):
             try:
                 deadline = self._waiter.clock() + self.options.undo_timeout
@@ -378,10 +377,7 @@ class Execution:
         ]
 
     def give_up(self, cause: str = "") -> NoReturn:
-        """Undo the steps that began, or leave them if so asked; raise as :meth:`run` does.
-
-        :param cause: why; '': the run was cancelled.
-        """
+        """Undo what began, or leave it if so asked, and raise; without a cause it was cancelled."""
         self.refuse_if_lost()
         error = errors.UpdateFailedError if cause else errors.UpdateInterruptedError
         name = _NAMES.get(self.plan.kind, "operation")
@@ -417,10 +413,7 @@ class Execution:
 def pods_by_workload(
     steps: Iterable[ObjectStep], informer: Informer
 ) -> dict[ObjectKey, frozenset[str]]:
-    """Return for each workload of these steps the UIDs of the pods it has now.
-
-    Without those that are being deleted already: they belong to no workload.
-    """
+    """Return for each workload the UIDs of its pods, without those that are being deleted."""
     return {
         step.key: frozenset(
             pod["metadata"]["uid"] for pod in informer.pods_of(step.before) if not is_deleting(pod)

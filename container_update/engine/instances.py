@@ -77,8 +77,7 @@ def unknown_instance(
 def no_instance(
     cluster: ReadOnlyCluster, namespace: str, instance_id: str | None, options: Options
 ) -> str:
-    """Return a sentence where a namespace does not know an instance, or any; '' where it does, or
-    the account may not look."""
+    """Return a sentence where a namespace does not know an instance, or any, else ''."""
     if _ids(cluster, namespace, options) == frozenset():
         named = f"VNF instance {instance_id}" if instance_id else "VNF instance"
         return f"No {named} is known in namespace {namespace}."
@@ -134,8 +133,7 @@ def recorded_package(
 def manifests_in_record(
     cluster: RetryingReader, namespace: str, instance_id: str | None
 ) -> Mapping[ObjectKey, Manifest] | None:
-    """Return the manifests that an instance runs from; None where no record has them, or it is not
-    trusted, or the account may not read it."""
+    """Return the manifests that an instance runs from; None where no trusted record has them."""
     try:
         record = if_allowed(History(cluster, namespace, instance_id).instance, None)
     except UntrustedError as error:
@@ -270,11 +268,7 @@ def _state(key: ObjectKey, body: Json, informer: Informer) -> WorkloadState:
 
 
 def list_if_allowed(informer: Informer, collections: Iterable[Collection]) -> frozenset[Collection]:
-    """List collections that may not exist, or that the account may not list: these are left out.
-
-    :returns: those that were listed.
-    :raises ClusterError: another reason why one cannot be read.
-    """
+    """List collections, but those that may not be listed or do not exist; return the listed."""
 
     def is_listed(collection: Collection) -> bool:
         informer.list({collection})

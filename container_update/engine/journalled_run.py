@@ -42,18 +42,12 @@ class JournalledRun:
     """Returns the history as it was when the run began."""
 
     def note(self, ended: int, results: Sequence[StepResult]) -> None:
-        """Note in the journal, for a resume, that so many groups of the plan have ended.
-
-        :param results: of the steps of the last one.
-        """
+        """Note, for a resume, how many groups have ended, and the scripts' results of the last."""
         scripts = [result.script for result in results if result.script is not None]
         self.record = self.journal.note(self.record, ended, scripts)
 
     def turn_back(self) -> None:
-        """Note in the journal that the run is being undone; the undo goes on if that fails.
-
-        :raises LeaseLostError: another run has the journal by now.
-        """
+        """Note in the journal that the run is being undone; the undo goes on if that fails."""
         try:
             self.record = self.journal.set_phase(self.record, operation.Phase.UNDO)
         except errors.ClusterError as error:
@@ -140,8 +134,7 @@ class JournalledRun:
 
     @property
     def is_over(self) -> bool:
-        """Whether only :meth:`end` is left of it, or of the interrupted run that it goes on with:
-        nothing can be undone any more."""
+        """Whether only :meth:`end` is left: nothing can be undone any more."""
         return self.record.phase is operation.Phase.END
 
     @contextmanager

@@ -155,11 +155,7 @@ def list_uninstalled(
     namespace: str = "",
     options: Options = Options(),  # noqa: B008
 ) -> tuple[tuple[InstanceState, ...], tuple[tuple[str, str | None, Revision], ...]]:
-    """Return the VNF instances that were uninstalled, and their operations, the newest first.
-
-    :param namespace: '': all of them.
-    :raises ClusterError: the account may not list Secrets there.
-    """
+    """Return the instances that were uninstalled and their operations, the newest first."""
     found = sorted(
         uninstalled.read(RetryingReader(cluster, options.retry_seconds), namespace),
         key=lambda each: time_of(each[2][0].ended),

@@ -37,8 +37,7 @@ class _Pods:
 
 
 def with_lost_traffic_noted(plan: Plan, cluster: ReadOnlyCluster) -> Plan:
-    """Return a plan with a note on each foreign Service that selects only pods whose labels it
-    changes. If it changes none, no Service is read."""
+    """Return a plan with a note on each foreign Service whose pods it takes away."""
     steps = [s for s in plan.steps if isinstance(s, ManifestStep) and is_workload(s.key)]
     notes: list[Note] = []
     for namespace in sorted({step.key.namespace for step in steps}):

@@ -250,10 +250,7 @@ class Named:
 
     @classmethod
     def read(cls, packages: Iterable[str], here: str, options: Options) -> Named:
-        """Open these packages.
-
-        :param here: the VNF's namespace.
-        """
+        """Open these packages; *here*: the VNF's namespace."""
         paths, manifests = dict[str, str](), list[Manifest]()
         for path in filter(None, packages):
             with csar.open_package(path, options=options) as package:

@@ -101,8 +101,7 @@ class StalePlanError(PlanError):
 
 
 def refuse_unfit(request: Saveable) -> None:
-    """Raise NotSavedError for a request that no file shall keep: its package is read once only, or
-    it has a password."""
+    """Refuse a request that no file shall keep: with standard input, or with a password."""
     from container_update.engine.goals.change_request import secrets_in  # noqa: PLC0415, slow
 
     values = asdict(request)
@@ -170,10 +169,7 @@ def save(path: Path, plan: Plan, request: Saveable, server: str) -> None:
 
 
 def load(path: Path) -> Mapping[str, Any] | None:
-    """Return a saved plan; None where the file is none.
-
-    :raises PlanError: the file was a saved plan, and is damaged.
-    """
+    """Return a saved plan; None where the file is none; PlanError where it is damaged."""
     body = _read(path)
     if body is None:
         return None

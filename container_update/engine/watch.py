@@ -46,10 +46,7 @@ def attach(
     namespace: str = "default",
     instance_id: str | None = None,
 ) -> Watch | None:
-    """Return the operation that is under way, to be followed; None where there is none.
-
-    :raises PlanError: there is no such namespace.
-    """
+    """Return the operation that is under way, to be followed; None where there is none."""
     retrying = RetryingReader(cluster, options.retry_seconds)
     operation = ClusterView(retrying, namespace, instance_id, options)
     record = operation.journal.read()

@@ -147,10 +147,7 @@ class BlueGreenPlanner(Strategy):
         return replicas(pair.live)
 
     def waits(self, steps: Sequence[Step]) -> Iterator[Iterable[Step]]:
-        """Yield what the request wants to wait for: the new pods are Ready, the old ones serve.
-
-        Also where no Deployment is known to take the place of another one.
-        """
+        """Yield the waits before the switch, also where no Deployment replaces another one."""
         gone = (step.is_removal and is_workload(step.key) for step in steps)
         if any(gone) or any(step.is_switch for step in steps):
             yield from pauses(self.params, "before the switch", self._changes(steps))
@@ -380,8 +377,7 @@ class BlueGreenPlanner(Strategy):
         return with_recorded_digest(body, manifest_digest(new.body))
 
     def service_body(self, new: Manifest, live: Json) -> Json:
-        """Return the manifest of a Service that the strategy points to its pods, with what others
-        have written besides."""
+        """Return a Service's manifest for the new pods, with what others have written."""
         pointed = {**live, "spec": {**live["spec"], "selector": labels.selector_of(new.body)}}
         return self._merge_others(new, self.packages.old.get(new.key), pointed)
 

@@ -37,10 +37,7 @@ class CanaryPlanner(BlueGreenPlanner):
 
     @cached_property
     def shares(self) -> tuple[tuple[int, Mapping[str, Any]], ...]:
-        """Each step's percentage of new pods, and what it waits for afterwards.
-
-        :raises PackageError: the percentages do not grow.
-        """
+        """Each step's percentage, which has to grow, and what it waits for afterwards."""
         entries = [
             entry if isinstance(entry, Mapping) else {"percent": entry}
             for entry in self.params.get(STEPS) or _STEPS
@@ -93,10 +90,7 @@ class CanaryPlanner(BlueGreenPlanner):
             yield from _scale(pair.blue, pair.live, old, left, percent)
 
     def other_step(self, key: ObjectKey, new: Manifest) -> Iterator[Step]:
-        """Yield the steps of a Service that old and new pods share, until all are new.
-
-        :raises PlanError: it does not select both, or an autoscaler would scale the old ones.
-        """
+        """Yield the steps of a Service that old and new pods share; refuse an autoscaler."""
         live = self.live.get(key, {})
         pairs = [pair for pair in self.pairs.values() if self._serves(new, live, pair)]
         if key.kind == "HorizontalPodAutoscaler":

@@ -142,10 +142,7 @@ class ConfigPlanner:
         return replace(step, action=Action[change.how.name], reasons=change.reasons)
 
     def withdraw(self, key: ObjectKey, source: Source) -> None:
-        """Count a live object as deleted, for workloads that refer to it as optional.
-
-        :param source: where it is described.
-        """
+        """Count a live object as deleted, for workloads that refer to it as optional."""
         live = self.live[key]
         keys, how = diff.key_names(live), ConfigChange.DELETE
         self.changes[key] = ConfigDifference(key, how, keys, whole=True, source=source)
@@ -256,16 +253,14 @@ def _metadata(body: Json) -> Json:
 
 
 def starts_without(workloads: Mapping[ObjectKey, Json]) -> frozenset[ObjectKey]:
-    """Return the ConfigMaps and Secrets that these workloads refer to as optional: a pod that
-    starts before one is deleted has its content."""
+    """Return the ConfigMaps and Secrets that these workloads refer to as optional."""
     return frozenset(config for _, config, use in users(workloads) if use.optional)
 
 
 def users(
     workloads: Mapping[ObjectKey, Json],
 ) -> Iterator[tuple[ObjectKey, ObjectKey, config_references.Use]]:
-    """Yield each workload among these objects with each ConfigMap and Secret that it uses, and
-    how."""
+    """Yield each workload among these with each ConfigMap and Secret that it uses, and how."""
     for key, body in workloads.items():
         for use in _uses(body) if is_workload(key) else ():
             yield key, ObjectKey("", use.kind, key.namespace, use.name), use

@@ -43,8 +43,7 @@ class Undoing:
         return tuple(dict.fromkeys([*self.objects, *(step.key for step in self.steps)]))
 
     def matching(self, live: Live) -> Matching:
-        """Return pairs that stand for the two packages: each object as the updates left it, and as
-        it was before. Objects that they created are left out; see :meth:`complete`."""
+        """Return pairs for two packages: objects as the updates left them, and as before."""
         created = (key for key in self._created_keys(live) if key.is_config)
         removed = tuple(self._manifest(key, live[key]) for key in created)
         return Matching(tuple(self._pairs(live)), (), (), self.def_files, removed=removed)

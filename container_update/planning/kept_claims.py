@@ -14,8 +14,7 @@ StepT = TypeVar("StepT", bound=ObjectStep)
 
 
 def with_claims_kept(step: StepT) -> StepT:
-    """Return a deletion or a scale-in with a reason more, where the retention policy of its
-    workload would delete claims: it is set to Retain first."""
+    """Return a step that takes pods away; with a reason more where claims would go too."""
     if isinstance(step, ScaleStep):
         when, ends = WHEN_SCALED, step.is_scale_in
     else:

@@ -31,8 +31,7 @@ _ZERO_VALUES = frozenset({"0", '""', "false", "null"})
 
 
 def as_stored(plan: Plan, stored: Stored) -> Plan:
-    """Return the plan without the steps that would change nothing, and with notes on what the
-    packages say and the server does not store."""
+    """Return the plan without steps that change nothing, with notes on what is not stored."""
     sources = {manifest.key: manifest.source for manifest in plan.manifests}
     steps: list[Step] = []
     notes: list[Note] = []
@@ -197,8 +196,7 @@ def _makes(step: ObjectStep, key: ObjectKey) -> bool:
 
 
 def needed_first(step: ObjectStep, steps: Sequence[ObjectStep]) -> ObjectKey | None:
-    """Return the object whose step has to come first, or the server may refuse this one: an object
-    that it names and that is created, or a limit of its namespace that is changed."""
+    """Return an object that is named or limits, whose step has to come first."""
     named = frozenset(_named_objects(step.key, _planned_object(step) or {}))
     for other in steps:
         if other is step or other.action is Action.DELETE:  # removals come last

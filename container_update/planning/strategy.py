@@ -172,8 +172,7 @@ class Strategy:
         return iter(())
 
     def successors(self) -> dict[str, str]:
-        """Return old to new name of each workload of a VDU that another one replaces: the names
-        while both run."""
+        """Return old to new name of each VDU's workload that is replaced, while both run."""
         return {}
 
     def names(self) -> dict[str, str]:
@@ -643,8 +642,7 @@ def refuse_other_selector(step: ManifestStep) -> None:
 
 
 def refuse_headless(new: Manifest, live: Json) -> None:
-    """Raise PlanError where a Service that has no address of its own is to get one: the server
-    silently keeps ``clusterIP: None``."""
+    """Refuse an address for a headless Service: the server keeps ``clusterIP: None``."""
     spec, now = (body.get("spec") or {} for body in (new.body, live))
     wants_one = not spec.get("clusterIP") and not spec.get("clusterIPs")
     if (

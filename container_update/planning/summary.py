@@ -164,8 +164,7 @@ _KINDS = frozenset({"DaemonSet", "Deployment", "StatefulSet"})
 
 
 def with_change_causes(plan: Plan) -> Plan:
-    """Return the plan of an operation that ends in the history, with the cause of each change; what
-    an installation creates has not been changed."""
+    """Return a plan with the cause of each change, for workloads that were there before."""
     if plan.kind == INSTALL:
         return plan
     return replace(plan, steps=tuple(_with_cause(plan, step) for step in plan.steps))

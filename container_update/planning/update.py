@@ -67,8 +67,7 @@ def unknown_workloads(manifests: Iterable[Manifest]) -> tuple[Manifest, ...]:
 def differing_others(
     pairs: Iterable[tuple[Manifest, Manifest | None]],
 ) -> tuple[Manifest, ...]:
-    """Return the old manifests, of kinds that are not listed, that differ from their new ones: the
-    cluster may be as the new ones say already."""
+    """Return the old manifests that differ from their new ones, of kinds not listed."""
     return tuple(
         old
         for old, new in pairs

@@ -70,10 +70,7 @@ def scale_plan(
 
 
 def workloads_of(vdu_id: str, packages: Packages) -> Iterator[ObjectKey]:
-    """Yield the workloads of a VDU.
-
-    :raises PlanError: it has none that can be scaled.
-    """
+    """Yield the workloads of a VDU, or PlanError: it has none that can be scaled."""
     name = packages.new_vdus.get(vdu_id)
     keys = [key for key in packages.new if is_workload(key) and key.name == name]
     for key in keys:

@@ -36,8 +36,7 @@ def pod_spec(workload: Mapping[str, Any]) -> Json:
 
 
 def containers(spec: Mapping[str, Any]) -> Iterator[tuple[str, Json]]:
-    """Yield each container that a manifest can name: (list it stands in, container), init ones
-    first."""
+    """Yield (list it stands in, container) of a manifest, init containers first."""
     for group in ("initContainers", "containers"):
         for container in spec.get(group) or ():
             if isinstance(container, dict):  # of an unknown kind it may be anything

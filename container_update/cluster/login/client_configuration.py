@@ -65,10 +65,7 @@ class Configuration:
     """Those of these files that were made for it: they exist until they are loaded."""
 
     def connections(self) -> Any:
-        """Return a pool of connections to the server; the files that were made for it are gone.
-
-        :raises ClusterError: the content of the files cannot be used.
-        """
+        """Return a pool of connections to the server; the files that were made for it are gone."""
         import urllib3  # noqa: PLC0415, heavy
 
         how: dict[str, Any] = {
@@ -353,10 +350,7 @@ class ClientLogin(Login):
 
 @dataclass(eq=False)
 class Logins:
-    """The login that is in use, and how to get another; thread-safe.
-
-    Where many requests are refused at the same time, one of them gets the new login for all.
-    """
+    """The login in use, and how to get another, one for all threads that are refused."""
 
     current: Login
     renew: Callable[[], Login] | None

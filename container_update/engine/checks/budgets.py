@@ -26,11 +26,7 @@ _END = "the operation waits until its time limit, then undoes everything"
 
 
 def with_budgets_noted(plan: Plan, cluster: ReadOnlyCluster, informer: Informer) -> Plan:
-    """Return a plan with what keeps its pods from being evicted; of a namespace whose budgets the
-    account may not list nothing is known.
-
-    :param informer: has the pods.
-    """
+    """Return a plan with the budgets that forbid its evictions, as far as they can be listed."""
     steps = [step for step in object_steps(plan) if step.action is Action.EVICT]
     spaces = {step.key.namespace for step in steps}
     budgets = {space: _budgets_in(space, plan, cluster) for space in spaces}

@@ -35,10 +35,7 @@ _MOST_NAMES = 5
 
 
 class RefusedWritesError(ClusterError):
-    """The API server would refuse some of a plan's writes; none was sent.
-
-    :param plan: to be shown beside it.
-    """
+    """The API server would refuse writes of *plan*, to be shown; none was sent."""
 
     def __init__(self, plan: Plan, message: str, first: ClusterError) -> None:
         super().__init__(message, status=first.status, reason=first.reason)
@@ -106,10 +103,7 @@ class _Asking:
     """A write that admission denies is not tried, instead of refused."""
 
     def about(self, step: ObjectStep, patience: int = _PATIENCE) -> _Answer:
-        """Try the write of a step.
-
-        :param patience: how often a kind that is not served is looked up again.
-        """
+        """Try the write of a step; *patience*: looks at a kind that is not served yet."""
         maker = self.makers.maker(step)
         if maker is not None:
             return _Answer(step, waits_for=maker)

@@ -18,12 +18,7 @@ class ScriptExecutor:
         self._waiter, self._run_script = context.rollout.waiter, context.run_script
 
     def apply(self, step: ScriptStep, deadline: float) -> ScriptReport | None:  # noqa: ARG002
-        """Run the script, which has a time limit of its own; return its report.
-
-        :raises AbortedError: it was stopped.
-        :raises CoordinationError: it failed, or ran for too long.
-        :raises PackageError: the package lacks it.
-        """
+        """Run the script, which has a time limit of its own; return its report."""
         report = self._run_script(replace(step, vdu=self._with_pods(step.vdu)))
         if self._waiter.aborted.is_set():
             raise AbortedError

@@ -249,10 +249,7 @@ def _of_role(then: str, scripts: Mapping[str, str], now: str) -> dict[str, str]:
 
 
 def changing_back(before: Revision | None, undone: Sequence[Revision], namespace: str) -> Packages:
-    """Return the present package of an instance as the old one, the earlier package as the new one.
-
-    :raises PlanError: the history does not have both.
-    """
+    """Return the present package as the old one, the earlier as the new; refuse without both."""
     first, last = undone[0], undone[-1]
     then, now = led_to(before) if before else None, led_to(last)
     ends = (*last.origin.packages[1:], *first.origin.packages[:1])

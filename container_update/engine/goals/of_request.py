@@ -93,10 +93,7 @@ def _change_of(
 
 
 def with_release(options: Options, request: Request, cluster: ReadOnlyCluster) -> Options:
-    """Return the options, with what its charts are rendered for where a request names one.
-
-    The cluster is asked for its version and kinds only then.
-    """
+    """Return the options, with what charts of a request are rendered for, if it names any."""
     named = (getattr(request, name, None) for name in ("package", "old", "new"))
     packages = (*named, *getattr(request, "packages", ()))
     return for_charts(options, request.namespace, request.instance_id, packages, cluster)

@@ -50,10 +50,7 @@ LOG = logging.getLogger(__name__)
 
 
 class Update(Goal):
-    """The images and the configuration of a new package; nothing else of it takes effect.
-
-    Both packages are read at once and in the background, beside the first requests.
-    """
+    """The images and the configuration of a new package, both packages read beside requests."""
 
     def __init__(
         self,
@@ -70,10 +67,7 @@ class Update(Goal):
 
     @classmethod
     def of(cls, request: UpdateRequest, cluster: ReadOnlyCluster, options: Options) -> Update:
-        """Return the goal of a request; without an old package it is what the record says.
-
-        :raises NotInstalledError: there is no record.
-        """
+        """Return the goal of a request; the record stands for an old package not named."""
         if request.old:
             return cls(request, options)
         try:

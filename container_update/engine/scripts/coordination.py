@@ -165,10 +165,7 @@ def _copy_package(source: str, target: Path, options: Options) -> None:
 
 
 def notes(change: ChangeRequest, used: Container[str]) -> Iterator[Note]:
-    """Yield which scripts of the request are not run.
-
-    :param used: 'new', 'old': the VNFs whose script the strategy runs.
-    """
+    """Yield which scripts of the request are not run, as their VNF is not in *used*."""
     for which, path in change.script_paths.items():
         if which not in used:
             kind = change.upgrade_type

@@ -94,11 +94,7 @@ def _bytes(field: str, value: object, *, encoded: bool) -> bytes:
 
 
 def stated_content(manifest: Manifest, body: Json | None = None) -> Content:
-    """Return the content that a manifest states.
-
-    :param body: in place of the manifest's own.
-    :raises PackageError: a value that the server would refuse.
-    """
+    """Return the content that a manifest states, or PackageError; *body*: in place of its own."""
     try:
         return content(manifest.body if body is None else body)
     except ValueError as error:

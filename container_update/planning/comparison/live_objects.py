@@ -46,10 +46,7 @@ def manifest_name(live: Json) -> str:
 
 
 def with_live_name(manifest: Manifest, names: Mapping[ObjectKey, ObjectKey]) -> Manifest:
-    """Return the manifest under the identity that its object has in the cluster; its body stays.
-
-    :param names: as :func:`live_names` returns them.
-    """
+    """Return the manifest under the identity in the cluster, as :func:`live_names` has it."""
     return replace(manifest, key=names.get(manifest.key, manifest.key))
 
 
@@ -87,8 +84,7 @@ NOT_CONTENT = frozenset({"apiVersion", "kind", "metadata", "status"})
 
 
 def as_made_by(live: Json, manifest: Json) -> Json:
-    """Return a live object as its manifest would have made it: a workload with the manifest's
-    selector, which never changes, a Pod with its tolerations."""
+    """Return a live object with the manifest's selector or tolerations, which admission adds to."""
     spec, said = live.get("spec") or {}, manifest.get("spec") or {}
     if (live.get("apiVersion"), live.get("kind")) == ("v1", "Pod"):  # admission adds to these
         return {**live, "spec": {**spec, "tolerations": said.get("tolerations")}}
@@ -241,10 +237,7 @@ class Manager:
 
 
 def managers(said: Json, live: Json) -> Iterator[Manager]:
-    """Yield the others who wrote into a live object.
-
-    :param said: the manifest that the object was made from.
-    """
+    """Yield the others who wrote into a live object; *said*: its manifest."""
     for entry in live["metadata"].get("managedFields") or ():
         fields = {**(entry.get("fieldsV1") or {}), "f:status": None}
         applies = entry.get("operation") == "Apply"
@@ -253,8 +246,7 @@ def managers(said: Json, live: Json) -> Iterator[Manager]:
 
 
 def with_fields_of_others(new: Json, old: Json | None, live: Json) -> Json:
-    """Return the new manifest with what others wrote into the live object where neither manifest
-    says anything."""
+    """Return the new manifest with what others wrote where neither manifest says anything."""
     result = copy.deepcopy(new)
     for manager in managers(new if old is None else old, live):
         _lay(result, old, live, manager.fields)

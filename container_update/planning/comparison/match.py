@@ -49,10 +49,7 @@ class Matching:
 
 
 def index(by_path: ByPath) -> dict[ObjectKey, Manifest]:
-    """Return identity to manifest.
-
-    :raises PackageError: an object is there twice.
-    """
+    """Return identity to manifest; PackageError where an object is there twice."""
     by_key: dict[ObjectKey, Manifest] = {}
     for manifest in _all(by_path):
         first = by_key.setdefault(manifest.key, manifest)
