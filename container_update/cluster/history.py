@@ -47,11 +47,8 @@ def kept_instances(cluster: ReadOnlyCluster, namespace: str) -> frozenset[tuple[
     :raises ClusterError: the account may not list Secrets.
     """
     kept = Collection("", "Secret", namespace, labels="=".join(*keeping.KEPT.items()))
-
-    def metadata_only(body: Json) -> Json:
-        return {"metadata": body["metadata"]}
-
-    found = (body["metadata"] for body in cluster.list(kept, metadata_only).items)
+    bodies = cluster.list(kept, lambda body: {"metadata": body["metadata"]}).items
+    found = (body["metadata"] for body in bodies)
     return frozenset(
         (each["namespace"], each["annotations"][keeping.INSTANCE_ANNOTATION] or None)
         for each in found

@@ -130,6 +130,11 @@ class ClusterInstance(ClusterView):
         common = new_identity(utc_now(), goal.digest(), self.instance_id)
         steps = object_steps(plan)
         origin = origin_of(intent.kind, plan.packages, intent.undoes, intent.scripts, intent.why)
+        instance = plan.instance  # what it runs from afterwards
+        if not (intent.kind and self.options.history):
+            instance = b""
+        elif instance is None:
+            instance = InstanceRecord.of(plan).encode(self.namespace)
         with self._own_namespace(plan) as unclaimed, self.lock(common["operation"]) as lock:
             record = Operation(
                 **common,
@@ -139,7 +144,7 @@ class ClusterInstance(ClusterView):
                 def_files=plan.def_files,
                 context=plan.context,
                 objects=tuple(manifest.key for manifest in plan.manifests),
-                instance=self._encode_record(plan) if intent.kind and self.options.history else b"",
+                instance=instance,
             )
             journal = self.journal_of(lock)
             is_first = journal.first_since(self.read_at)
@@ -151,12 +156,6 @@ class ClusterInstance(ClusterView):
             with run.until_ended():
                 yield run
             self.kept = run.kept
-
-    def _encode_record(self, plan: Plan) -> bytes:
-        """Return what the instance runs from once a plan is carried out; empty: not known."""
-        if plan.instance is not None:
-            return plan.instance
-        return InstanceRecord.of(plan).encode(self.namespace)
 
     @contextmanager
     def _own_namespace(self, plan: Plan) -> Iterator[ExitStack]:

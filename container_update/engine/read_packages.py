@@ -77,9 +77,7 @@ def _pair(
     if isinstance(before, InstanceRecord):
         old, old_vdus = before.by_path, before.vdus
     else:
-        files = placing.def_files or tuple(before.manifest_files())
-        old, old_vdus = read_manifests(before, files, placing, known), dict(before.vdus())
-        refuse_none(old, before, placing.def_files)
+        old, old_vdus = described_in(before, placing, known), dict(before.vdus())
     new_files = request.def_files or (*after.manifest_files(), *filter(fetch.is_url, old))
     listed = read_manifests(after, new_files, placing, known)
     refuse_none(listed, after, request.def_files)
@@ -106,13 +104,16 @@ def packages_of(package: csar.Csar, placing: Placing) -> Packages:
     return Packages(objects, objects, vdus, vdus, package.vnfd_id, tuple(by_path))
 
 
-def described_in(package: csar.Csar, placing: Placing) -> dict[str, tuple[Manifest, ...]]:
+def described_in(
+    package: csar.Csar, placing: Placing, known: ReadDocuments | None = None
+) -> dict[str, tuple[Manifest, ...]]:
     """Return the manifests of an opened package by their def-files, each under the identity that
     its object has in the cluster.
 
     :raises PackageError: a manifest is wrong, or an object is there twice.
     """
-    by_path = read_manifests(package, placing.def_files or package.manifest_files(), placing)
+    files = placing.def_files or package.manifest_files()
+    by_path = read_manifests(package, files, placing, known)
     refuse_none(by_path, package, placing.def_files)
     match.index(by_path)
     return by_path

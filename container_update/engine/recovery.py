@@ -243,7 +243,8 @@ class ClusterRecovery(Recovery[Operation]):
             is_known = keys is None or step.key in keys
             return step.group < record.ended_groups and not (step.waits_again or is_known)
 
-        trust = self._instance.trust(known, record.namespaces, all_of_it=known is None)
+        instance = self._instance
+        owned = instance.owned_objects(known, record.namespaces, all_of_it=known is None)
         # steps that have ended are not repeated, and no undo brings back what the plan created
         left = [
             step
@@ -251,7 +252,7 @@ class ClusterRecovery(Recovery[Operation]):
             if not (step.is_removal and step.is_of_new_object if goes_back else is_over(step))
         ]
         deletes = Action.CREATE if goes_back else Action.DELETE
-        steps = trust.steps_of(left, {}, deletes, str(self._journal.key))
+        steps = instance.trusted_steps(owned, left, {}, deletes, str(self._journal.key))
         scripts = (step for step in record.steps if not isinstance(step, ObjectStep))
         ordered = sorted((*steps, *scripts), key=lambda step: step.group)
         return replace(record, steps=tuple(ordered))

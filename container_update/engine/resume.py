@@ -18,8 +18,7 @@ from container_update.engine.checks.namespaces import refuse_if_known_missing
 from container_update.engine.cluster_instance import ClusterInstance, restarted_pods
 from container_update.engine.cluster_view import ClusterView
 from container_update.engine.goals.change import PackageChange
-from container_update.engine.goals.change_request import ChangeRequest
-from container_update.engine.goals.from_vnfm import FromVnfm
+from container_update.engine.goals.change_request import ChangeRequest, FromVnfm
 from container_update.engine.read_packages import described_in
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster, ReadOnlyCluster

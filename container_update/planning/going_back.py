@@ -16,9 +16,8 @@ from container_update.model.objects import Json, Manifest, ObjectKey, Source
 from container_update.model.plan import Action, Note, Plan, Reason
 from container_update.planning.comparison.match import Matching
 from container_update.planning.configuration import Live, starts_without
-from container_update.planning.kept_claims import with_claims_kept
 from container_update.planning.order import in_groups
-from container_update.planning.staying import why_it_stays
+from container_update.planning.staying import why_it_stays, with_claims_kept
 from container_update.planning.steps import ManifestStep, ObjectStep
 from container_update.planning.steps.new_objects import new_object
 

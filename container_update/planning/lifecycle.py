@@ -13,9 +13,8 @@ from container_update.model.plan import Action, Note, Plan, Reason, Step
 from container_update.planning.comparison import diff, live_objects
 from container_update.planning.configuration import Live
 from container_update.planning.finished_jobs import HAS_RUN, has_run
-from container_update.planning.kept_claims import with_claims_kept
 from container_update.planning.order import defined_by, in_groups, in_order
-from container_update.planning.staying import Included, why_they_stay
+from container_update.planning.staying import Included, why_they_stay, with_claims_kept
 from container_update.planning.steps import ConfigStep, ManifestStep
 from container_update.planning.steps.manifest import manifest_digest, with_recorded_digest
 from container_update.workloads.kinds.statefulset import first_ordinal

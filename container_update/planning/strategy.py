@@ -23,9 +23,8 @@ from container_update.planning.comparison import diff, live_objects, meaning
 from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.configuration import Live, reasons_of, starts_without, users
 from container_update.planning.finished_jobs import HAS_RUN, has_run
-from container_update.planning.kept_claims import with_claims_kept
 from container_update.planning.order import in_groups
-from container_update.planning.staying import why_it_stays
+from container_update.planning.staying import why_it_stays, with_claims_kept
 from container_update.planning.steps import ManifestStep, ObjectStep
 from container_update.planning.steps.manifest import (
     StoredImages,
@@ -124,17 +123,20 @@ class Strategy:
         steps = [*self._config_steps()]
         withdrawn = [*self._withdrawals()]
         self._follow()
-        steps += [*self._workload_steps(), *self._restarts(), *self._other_steps()]
+        for key in filter(is_workload, self.packages.new):
+            steps += self.workload_step(key)
+        steps += [*self._restarts(), *self._other_steps()]
         steps += self._removals()
         if not any(is_workload(step.key) for step in steps):
             steps = [_in_its_place(step) for step in steps]
         untouched = self.live.keys() - {step.key for step in (*withdrawn, *steps)}
         self._note_drift()
         keys = dict.fromkeys((*self.packages.new, *self.packages.kept))
+        before = {key: old.body for key, old in self.packages.old.items()}
         return Plan(
             namespace=self.namespace,
             instance_id=self.instance_id,
-            steps=in_groups(withdrawn, *self.phases(steps), among=self._all_bodies),
+            steps=in_groups(withdrawn, *self.phases(steps), among={**before, **self._bodies}),
             unchanged=tuple(key for key in keys if key in untouched),
             notes=(*self.notes, *self.config.notes),
             def_files=self.packages.def_files,
@@ -374,12 +376,6 @@ class Strategy:
 
     # --- workloads ------------------------------------------------------------------------------
 
-    def _workload_steps(self) -> Iterator[Step]:
-        """Yield the steps of everything that runs containers."""
-        for key in self.packages.new:
-            if is_workload(key):
-                yield from self.workload_step(key)
-
     def _note_drift(self) -> None:
         """Note what another client has changed in the objects that no step has looked at, too."""
         for key, new in self.packages.new.items():
@@ -582,11 +578,6 @@ class Strategy:
     @cached_property
     def _starts_without(self) -> frozenset[ObjectKey]:
         return starts_without(self._bodies)
-
-    @property
-    def _all_bodies(self) -> dict[ObjectKey, Json]:
-        """The manifests of all objects, before the change and after it."""
-        return {**{key: old.body for key, old in self.packages.old.items()}, **self._bodies}
 
     @cached_property
     def _bodies(self) -> dict[ObjectKey, Json]:

@@ -15,8 +15,7 @@ from container_update.planning.comparison import live_objects
 from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.configuration import Live
 from container_update.planning.finished_jobs import HAS_RUN, has_run
-from container_update.planning.kept_claims import with_claims_kept
-from container_update.planning.staying import HOLDS_DATA
+from container_update.planning.staying import HOLDS_DATA, with_claims_kept
 from container_update.planning.steps import PodsStep, ScaleStep
 from container_update.planning.steps.manifest import without_recorded_digest
 from container_update.planning.strategy import (

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 
 from container_update.cluster.keeping import KEPT
-from container_update.model.cluster import ReadOnlyCluster, if_allowed
+from container_update.model.cluster import ReadOnlyCluster, if_allowed, items_if_allowed
 from container_update.model.errors import PlanError
 from container_update.model.objects import (
     Collection,
@@ -74,11 +73,8 @@ def namespace_manifest(namespace: str) -> Manifest:
 def content(namespace: str, cluster: ReadOnlyCluster) -> tuple[ObjectKey, ...]:
     """Return what users have put into a namespace, as far as the account may look."""
     kinds = (*registry.installed_kinds(), *_CONTENT)
-    listings = (
-        if_allowed(partial(cluster.list, Collection(*kind, namespace)), None, if_missing=True)
-        for kind in kinds
-    )
-    bodies = (body for listing in listings if listing for body in listing.items)
+    every = (Collection(*kind, namespace) for kind in kinds)
+    bodies = (body for each in every for body in items_if_allowed(cluster, each, if_missing=True))
     return tuple(ObjectKey.of(body) for body in bodies if _is_others(body))
 
 

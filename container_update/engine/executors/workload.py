@@ -15,6 +15,7 @@ from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Reverted
 from container_update.model.plan import Action
 from container_update.planning.steps import WorkloadStep
+from container_update.planning.steps.base import end_of
 from container_update.planning.steps.new_objects import recreated_pod
 from container_update.workloads.kind import pods_in
 from container_update.workloads.kinds import pod
@@ -279,11 +280,8 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
 
 def _loss(created: Json, live: Json) -> str:
     """Return how another client changed a Pod that was created again, '' where none did."""
-    if live["metadata"]["uid"] != created["metadata"]["uid"]:
-        return "was deleted and created again by another client"
-    if is_deleting(live):
-        return "is being deleted by another client"
-    return "" if images(live) == images(created) else "has images of another client"
+    is_same = images(live) == images(created)
+    return end_of(created, live) or ("" if is_same else "has images of another client")
 
 
 def _uids(pods: Iterable[Json]) -> frozenset[str]:

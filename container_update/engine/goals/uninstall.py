@@ -17,7 +17,7 @@ from container_update.engine.claims import claims_of_set
 from container_update.engine.goal import Goal, Intent, Observed
 from container_update.engine.instances import list_if_allowed
 from container_update.engine.read_packages import described_by
-from container_update.model.cluster import if_allowed
+from container_update.model.cluster import if_allowed, items_if_allowed
 from container_update.model.objects import Collection, Json, Manifest, ObjectKey, is_kept
 from container_update.model.options import Options
 from container_update.model.plan import UNINSTALL, Plan
@@ -122,11 +122,8 @@ def _used_by_others(live: Live, claims: Live, observed: Observed) -> frozenset[O
     earlier = {key for key in live if (key.group, key.kind) == _CLAIM and key not in claims}
     own = {ObjectKey.of(body) for body in live.values()}
     spaces = {key.namespace for key in earlier}
-    listings = (
-        if_allowed(partial(observed.cluster.list, Collection("apps", "StatefulSet", space)), None)
-        for space in spaces
-    )
-    sets = [body for listing in listings if listing for body in listing.items]
+    every = (Collection("apps", "StatefulSet", space) for space in spaces)
+    sets = (body for each in every for body in items_if_allowed(observed.cluster, each))
     others = [body for body in sets if ObjectKey.of(body) not in own]
     return frozenset(earlier & _claims(others, observed).keys())
 

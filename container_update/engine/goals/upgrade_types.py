@@ -43,11 +43,6 @@ def installed_types() -> Mapping[str, Sequence[str]]:
     return {kind: sorted(by_kind[kind]) for kind in sorted(by_kind)}
 
 
-def of_vim(vim_type: str) -> Sequence[str]:
-    """Return the upgrade types that a strategy is installed for on a VIM."""
-    return installed_types().get(kind_of_vim(vim_type), ())
-
-
 def resolve(
     text: str, vim_type: str | None = None, *, name: str = "additionalParams.upgrade_type"
 ) -> str:

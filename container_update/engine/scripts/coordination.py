@@ -18,8 +18,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from container_update.engine.goals.change_request import ChangeRequest, ScriptName, secrets_in
-from container_update.engine.goals.from_vnfm import FromVnfm
+from container_update.engine.goals.change_request import (
+    ChangeRequest,
+    FromVnfm,
+    ScriptName,
+    secrets_in,
+)
 from container_update.engine.scripts.located import package_with_script
 from container_update.engine.scripts.process import Script
 from container_update.engine.scripts.script_input import Coordinated, script_input

@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from container_update.engine.goals.change_request import ChangeRequest
-from container_update.engine.goals.from_vnfm import FromVnfm
+from container_update.engine.goals.change_request import ChangeRequest, FromVnfm
 from container_update.model.objects import Json
 from container_update.model.scripts import VduChange
 

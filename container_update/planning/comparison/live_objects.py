@@ -11,7 +11,7 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from container_update.model.objects import Json, Manifest, ObjectKey, Source
+from container_update.model.objects import Json, ObjectKey, Source
 from container_update.model.plan import image_place
 from container_update.planning.comparison import meaning
 from container_update.workloads.api_resources import is_built_in
@@ -43,11 +43,6 @@ def manifest_name(live: Json) -> str:
     """Return the name that the manifest of a live object has."""
     metadata = live["metadata"]
     return str((metadata.get("annotations") or {}).get(NAME_ANNOTATION) or metadata["name"])
-
-
-def with_live_name(manifest: Manifest, names: Mapping[ObjectKey, ObjectKey]) -> Manifest:
-    """Return the manifest under the identity in the cluster, as :func:`live_names` has it."""
-    return replace(manifest, key=names.get(manifest.key, manifest.key))
 
 
 def rename(body: Json, name: str) -> None:
@@ -127,12 +122,8 @@ class Drift:
         if image := _IMAGE.search(self.path):
             now = f"has image {self.live}, both packages say {self.said}"
             return f"drift: {image_place(image[1])} {now}: left alone"
-        return drift_note(self.path, source)
-
-
-def drift_note(field: str, source: Source) -> str:
-    """Return a note on a field that another client has changed and that stays so."""
-    return f"drift: {field} was changed in the cluster, both packages ({source}) agree: left alone"
+        agree = f"was changed in the cluster, both packages ({source}) agree: left alone"
+        return f"drift: {self.path} {agree}"
 
 
 def three_ways(new: Json, old: Json, live: Json) -> tuple[Json, tuple[Drift, ...]]:

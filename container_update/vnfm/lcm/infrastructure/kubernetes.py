@@ -16,7 +16,7 @@ from container_update.drivers.vim import script_access
 from container_update.drivers.way_back import go_back
 from container_update.engine.goal import Goal
 from container_update.engine.goals.change import PackageChange
-from container_update.engine.goals.from_vnfm import FromVnfm
+from container_update.engine.goals.change_request import FromVnfm
 from container_update.engine.goals.install import Install
 from container_update.engine.goals.uninstall import Uninstall
 from container_update.engine.goals.upkeep import Heal, Scale
