@@ -18,11 +18,7 @@ _BEGIN, _END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
 
 
 def checked_url(url: object, name: str) -> str:
-    """Return the URL of a server.
-
-    :param name: of the attribute, for the message.
-    :raises ClusterError: it is none, or holds a user name.
-    """
+    """Return a server's URL without a user name; ClusterError names the attribute."""
     try:
         parts = split_url(url if isinstance(url, str) else "")
         str(parts.hostname).encode("idna")

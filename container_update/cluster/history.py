@@ -178,11 +178,7 @@ class HistoryWriter(History):
         return None
 
     def clear(self, ended: Revision | None = None) -> None:
-        """Delete all revisions that the account may delete: the VNF instance is gone.
-
-        :param ended: its uninstallation, of which and of the revisions a summary is kept.
-        :raises ClusterError: not all could be deleted, another try may help.
-        """
+        """Delete all revisions that may be deleted, but for a summary up to *ended*."""
         try:
             others = self.every()
             bodies = self._own(others)

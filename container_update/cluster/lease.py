@@ -435,11 +435,7 @@ class Holder:
 
 
 def refuse_too_long(place: str, seconds: float) -> None:
-    """Raise PlanError where a holder wants to be waited for longer than any run of ours does.
-
-    :param place: what says so.
-    :param seconds: after how many without a heartbeat the instance is free.
-    """
+    """Refuse to wait for a holder for longer than any run of ours lasts."""
     if not seconds <= LONGEST_LEASE:  # also what is no number
         raise errors.PlanError(
             f"{place}: expected a lease of at most {LONGEST_LEASE:.0f} s, found {seconds:.0f} s: "

@@ -66,11 +66,7 @@ class Encoded:
 
 
 def encode(operation: Operation, namespace: str) -> Encoded:
-    """Return the operation as the data of Secrets.
-
-    :param namespace: where the head is.
-    :raises PlanError: it is too large for a reader.
-    """
+    """Return the operation as the data of Secrets, whose head is in a namespace."""
     contents = {_INSTANCE: operation.instance} if operation.instance else {}
     if not isinstance(operation, Revision) or operation.is_kept:
         contents |= _contents(operation, namespace)

@@ -147,12 +147,7 @@ def manifests_in_record(
 def refuse_absent(
     keys: Iterable[ObjectKey], live: Container[ObjectKey], package: str, namespace: str
 ) -> None:
-    """Raise NotInstalledError where a VNF has workloads and nothing of it is there: most likely the
-    namespace is another one.
-
-    :param keys: what its packages describe.
-    :param package: the old one; '': the record has it.
-    """
+    """Refuse a VNF of which nothing is there: most likely its namespace is another one."""
     own = [key for key in keys if key.namespace]  # others are perhaps another VNF's too
     workload = next(filter(is_workload, own), None)
     if workload is not None and not any(key in live for key in own):

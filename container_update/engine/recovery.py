@@ -152,12 +152,7 @@ class ClusterRecovery(Recovery[Operation]):
 
     @contextmanager
     def hold(self, record: Operation) -> Iterator[None]:
-        """See Recovery; what the block opens is closed after it.
-
-        A frozen instance lets an operation be ended, not make room for another one.
-
-        :raises ClusterError: the account lacks a right; nothing was written.
-        """
+        """See Recovery; a frozen instance lets an operation be ended, not make room for another."""
         try:
             self._owns = self._instance.require_rights(self._instance.plan_of(record))
         except errors.ClusterError:  # an untrustworthy journal is the more important error

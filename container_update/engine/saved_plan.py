@@ -143,11 +143,7 @@ def request_of(saved: Mapping[str, Any]) -> Saveable:
 
 
 def save(path: Path, plan: Plan, request: Saveable, server: str) -> None:
-    """Write a plan to a file; an older saved plan is replaced.
-
-    :param request: what it was made for.
-    :raises NotSavedError: the file exists and is something else, or cannot be written.
-    """
+    """Write a plan and its request to a file; only an older saved plan is replaced."""
     refuse_unfit(request)
     lasting = tuple(note for note in plan.notes if not isinstance(note, Obstacle))
     plan = replace(plan, notes=lasting)

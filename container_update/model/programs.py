@@ -54,10 +54,7 @@ class Program:
     """How many bytes it may use, where the system can limit that; 0: as many as we."""
 
     def environment(self, folder: str = "") -> dict[str, str]:
-        """Return its environment.
-
-        :param folder: its own one, if it has one.
-        """
+        """Return its environment, with a *folder* of its own if it has one."""
         names = os.environ if self.inherits is None else self.inherits
         kept = {name: os.environ[name] for name in names if name in os.environ}
         return {**kept, **(dict.fromkeys(_HOMES, folder) if folder else {}), **self.sets}

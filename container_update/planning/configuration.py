@@ -267,9 +267,7 @@ def users(
 
 
 def keys_of_others(old: Manifest | None, new: Manifest, live: Json) -> dict[str, str]:
-    """Return the keys that manifests name although another client owns them, with the owner's name:
-    keys left empty for others to fill in, keys that a controller applies, and keys that only the
-    old manifest has and that were filled in since."""
+    """Return the keys of manifests that another client fills in or applies, with its name."""
     try:
         was, now = diff.content((old or new).body).data, diff.content(live).data
     except ValueError:

@@ -48,9 +48,7 @@ class Undoing:
         return Matching(tuple(self._pairs(live)), (), (), self.def_files, removed=removed)
 
     def complete(self, plan: Plan, live: Live) -> Plan:
-        """Return the plan of the matching with deletions of all objects that the updates created,
-        optional configuration first, and without remarks on what they wrote besides, like digests.
-        """
+        """Return the plan with deletions of what the updates created, optional objects first."""
         why = Reason(f"it is new since revision {self.first}")
         removals = [
             with_claims_kept(ManifestStep(key, Action.DELETE, live[key], reasons=(why,)))

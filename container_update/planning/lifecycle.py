@@ -33,13 +33,7 @@ def install_plan(  # noqa: PLR0913, PLR0917
     def_files: Sequence[str] = (),
     recorded: Mapping[ObjectKey, Manifest] = MappingProxyType({}),
 ) -> Plan:
-    """Return the plan that creates the missing objects.
-
-    :param manifests: everything that the package describes.
-    :param live: what exists of that.
-    :param recorded: what the instance's record lists: a Job among it has run.
-    :raises PlanError: an object exists and is not this instance's.
-    """
+    """Return the plan that creates what is missing; a Job that the record lists has run."""
     ordered = in_order(manifests)
     steps: list[Step] = []
     kept: list[Manifest] = []

@@ -32,11 +32,7 @@ class Included:
 
 
 def why_it_stays(key: ObjectKey, live: Json, included: Included | None = None) -> str:
-    """Return why an object is not deleted; '' where it is.
-
-    :param included: what an uninstallation was asked for; None: of any other operation, which
-        deletes no data.
-    """
+    """Return why an object is not deleted, or ''; without *included*: no data is."""
     if is_kept(live):
         return f"its annotation {KEEP_ANNOTATION} says so"
     if included is None:

@@ -49,12 +49,7 @@ HOLD, GATE = "hold", "gate"
 def pauses(
     params: Mapping[str, Any], what: str, vdus: Iterable[VduChange]
 ) -> Iterator[Iterable[Step]]:
-    """Yield the phases that wait: for the gate first, whose values a person may want to see.
-
-    :param params: of the change, or of one of its steps.
-    :param what: what has been reached by then, in words.
-    :param vdus: the VDUs that change; a script is run for each.
-    """
+    """Yield the phases that wait: for the gate first, whose values a person may want to see."""
     if gate := params.get(GATE):
         path = gate.get("script")
         scripts: list[ScriptStep | None] = [None]

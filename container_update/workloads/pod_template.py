@@ -69,10 +69,7 @@ def images(workload: Mapping[str, Any]) -> dict[str, str]:
 
 
 def runs_to_its_end(group: str, container: Mapping[str, Any]) -> bool:
-    """Return whether it is an init container that runs once, before the others: not a sidecar.
-
-    Source: KEP-753, an init container with ``restartPolicy: Always`` runs beside the others.
-    """
+    """Return whether it is an init container that runs once, and no sidecar (KEP-753)."""
     return group == "initContainers" and container.get("restartPolicy") != "Always"
 
 

@@ -39,12 +39,7 @@ _CLUSTER = ("server", "tls-server-name", "insecure-skip-tls-verify", "proxy-url"
 
 
 def fetch(user: Entry, cluster: Entry, seconds: float) -> dict[str, str]:
-    """Run the plugin of a user; return the fields that the user would have without one.
-
-    :param cluster: for which it is asked.
-    :param seconds: how long it may take, unless it can ask on a terminal.
-    :raises ClusterError: it gave no login.
-    """
+    """Run the plugin of a user, or raise ClusterError; return the fields that stand for it."""
     wanted, place = user.body["exec"], f"{user.place}.exec"
     _check(wanted, place)
     mode, terminal = wanted.get("interactiveMode"), os.isatty(0)

@@ -35,11 +35,7 @@ _CLAIM = ("", "PersistentVolumeClaim")
 
 
 class Uninstall(Goal):
-    """A VNF instance that is gone, but for the objects that stay.
-
-    :param is_recorded: a VNFM has the instance: it is no error that nothing of it is there, not
-        even its namespace.
-    """
+    """An instance that is gone but for what stays; a recorded one may be gone before."""
 
     def __init__(
         self,

@@ -71,11 +71,7 @@ def _plain(text: str) -> str:
 
 
 def find(vim_type: str, upgrade_type: str) -> Any:
-    """Return the planner of the strategy that is installed for a VIM and an upgrade type.
-
-    :raises PackageError: there is none; the message lists those of this VIM.
-    :raises ContainerUpdateError: it cannot be loaded, or there is another one of its name.
-    """
+    """Return the planner of a strategy; errors list those installed, or say why none loads."""
     from stevedore import DriverManager, exception  # noqa: PLC0415, slow to load
 
     name = f"{kind_of_vim(vim_type)}-{resolve(upgrade_type, vim_type)}"

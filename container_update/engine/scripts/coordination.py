@@ -47,10 +47,7 @@ _HIDDEN = "***"
 
 @dataclass
 class Coordination:
-    """The scripts of one change.
-
-    :param packages: the paths of the packages that have them, by VNF: 'new' and 'old'.
-    """
+    """The scripts of one change; *packages*: where they are, by 'new' and 'old' VNF."""
 
     about: Coordinated
     packages: Mapping[str, str]
@@ -70,10 +67,7 @@ class Coordination:
         vnfm: FromVnfm,
         access: Mapping[str, Any],
     ) -> Coordination:
-        """Return the scripts of a request.
-
-        :param access: how this process reaches the VIM, where the VNFM does not say it.
-        """
+        """Return the scripts of a request; *access*: to the VIM, where the VNFM does not say it."""
         recorded = vnfm.instance.get("vimConnectionInfo")
         connection = merge_patch(recorded, change.vim_connection_info)
         access = {"vim_connection_info": connection} | dict(vnfm.access or access)

@@ -86,11 +86,7 @@ class Process:
         self._output = self._answer if errors is None else _Output(errors, _KEPT_OUTPUT)
 
     def wait(self, seconds: float) -> int | None:
-        """Return the exit status; None where the script still runs after so many seconds.
-
-        Nothing that it has started runs any more then. After a signal the status is 128 and the
-        signal's number.
-        """
+        """Return the exit status, or 128 and its signal; None: it still runs."""
         with contextlib.suppress(programs.TimeoutExpired):
             return self._process.wait(seconds)
         return None

@@ -107,14 +107,7 @@ def pair(  # noqa: PLR0913
     vnfd_id: str,
     chosen: frozenset[str] | None = None,
 ) -> Packages:
-    """Return the packages of a change.
-
-    :param old: the instance's def-files in the old package.
-    :param listed: the new package's files that the request lists, or all of them.
-    :param others: the new package's remaining files; may be empty where *unmatched* is.
-    :param chosen: the ids of the VDUs that change; None: all.
-    :raises PackageError: an object is there twice in the old or the listed files.
-    """
+    """Return the packages of a change; *chosen*: the VDUs that change, None: all."""
     before, applied = index(old), index(listed)
     kept: dict[ObjectKey, Manifest] = {}
     for manifest in _in_files(others, first=old):
