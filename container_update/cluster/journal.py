@@ -134,18 +134,11 @@ class JournalReader:
 
     @property
     def _by_hand(self) -> str:
-        return f"correct the CNF by hand, then run {self._removal}"
-
-    @property
-    def _removal(self) -> str:
-        """The command that deletes it, for people."""
-        here = [
-            self.key,
-            *(key for key in secrets.parts_of(self._head or {}) if self._is_here(key)),
-        ]
-        names = " ".join(key.name for key in here)
-        command = f"kubectl delete secret {names} -n {self.namespace} --cascade=orphan"
-        return f"{command} --ignore-not-found"
+        """What a person can do, with the command that deletes it."""
+        here = [self.key, *filter(self._is_here, secrets.parts_of(self._head or {}))]
+        command = f"kubectl delete secret {' '.join(key.name for key in here)} -n {self.namespace}"
+        how = "--cascade=orphan --ignore-not-found"
+        return f"correct the CNF by hand, then run {command} {how}"
 
     def leftovers(self) -> tuple[ObjectKey, ...]:
         """Return what :meth:`clear` would delete."""

@@ -155,7 +155,7 @@ class Revision(Operation):
             **{**attributes, "instance": operation.instance if cause is None else b""},
             number=0,
             ended=ended.isoformat(timespec="seconds"),
-            seconds=(ended - datetime.fromisoformat(operation.started)).total_seconds(),
+            seconds=round((ended - datetime.fromisoformat(operation.started)).total_seconds(), 3),
             result=Result.DONE if cause is None else Result.UNDONE,
             changes=len({step.key for step in operation.object_steps}),
             cause=cause or "",

@@ -34,6 +34,8 @@ from container_update.planning.steps.new_objects import stable_part
 from container_update.workloads.object_schemas import NAMESPACE
 
 _FORMAT = 5
+_ENDED = ("number", "ended", "seconds", "changes", "cause")
+"""What a head has of a revision as it is."""
 _OPERATION, _CONTENT, _INSTANCE = "operation", "content", "instance"
 """In the data of the head: what the operation is, as JSON; what it does; what the VNF instance runs
 from afterwards. The last two may be in parts."""
@@ -86,16 +88,8 @@ def encode(operation: Operation, namespace: str) -> Encoded:
 
 
 def _end(revision: Revision) -> Json:
-    return {
-        "number": revision.number,
-        "ended": revision.ended,
-        "seconds": round(revision.seconds, 3),
-        "result": revision.result.value,
-        "changes": revision.changes,
-        "cause": revision.cause,
-        "journal": revision.journal,
-        "isKept": revision.is_kept,
-    }
+    values = {name: getattr(revision, name) for name in (*_ENDED, "journal")}
+    return {**values, "result": revision.result.value, "isKept": revision.is_kept}
 
 
 def _contents(operation: Operation, namespace: str) -> dict[str, bytes]:
@@ -247,11 +241,8 @@ def _decode_head(head: Json, parts: Mapping[str, bytes]) -> Operation:
     datetime.fromisoformat(end["ended"])
     return Revision(
         **attributes,
-        **{name: end[name] for name in ("ended", "cause")},
+        **{name: end[name] for name in _ENDED},
         phase=Phase.END,
-        number=int(end["number"]),
-        seconds=float(end["seconds"]),
-        changes=int(end["changes"]),
         result=Result(end["result"]),
         journal=end.get("journal") or "",
         report=tuple(payload["report"]),
