@@ -178,7 +178,7 @@ class HistoryWriter(History):
         return None
 
     def clear(self, ended: Revision | None = None) -> None:
-        """Delete all revisions that may be deleted, but for a summary up to *ended*."""
+        """Delete all revisions; keep a summary of them and of *ended*, the uninstallation."""
         try:
             others = self.every()
             bodies = self._own(others)

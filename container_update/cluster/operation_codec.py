@@ -68,7 +68,7 @@ class Encoded:
 
 
 def encode(operation: Operation, namespace: str) -> Encoded:
-    """Return the operation as the data of Secrets, whose head is in a namespace."""
+    """Return the operation as the data of Secrets, the head of which is in a namespace."""
     contents = {_INSTANCE: operation.instance} if operation.instance else {}
     if not isinstance(operation, Revision) or operation.is_kept:
         contents |= _contents(operation, namespace)

@@ -152,7 +152,7 @@ def cause(error: BaseException) -> str:
 
 
 def is_refused_certificate(error: BaseException) -> bool:
-    """Tell whether a certificate is refused, for good, and not TLS that broke, which passes."""
+    """Tell whether the server's certificate is refused, for good; a broken handshake passes."""
     reasons = (getattr(error, "reason", None), error.__context__, *error.args)
     return isinstance(error, ssl.SSLCertVerificationError) or any(
         isinstance(each, BaseException) and is_refused_certificate(each) for each in reasons

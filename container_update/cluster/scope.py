@@ -60,7 +60,7 @@ _ACCESS_VOLUME = "kube-api-access-"
 
 
 def without_managed_fields(body: Json) -> Json:
-    """Drop who wrote which field, half of an object's size, which only manifests need."""
+    """Return an object without who wrote which field, which is half of its size."""
     body["metadata"].pop("managedFields", None)
     return body
 

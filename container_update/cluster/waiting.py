@@ -146,7 +146,7 @@ class RefusedPods:
     """What the newest Event says."""
 
     def judge(self, live: Json, verdict: Readiness) -> Readiness:
-        """Return the verdict; FAILED where pods lack, and Events tell so for the grace period."""
+        """Return the verdict; FAILED where pods have been refused for the grace period."""
         pods = self.waiter.informer.pods_of(live)
         if verdict.state is not RolloutState.PROGRESSING or not self.kind.lacks_pods(live, pods):
             self._next_look, self._known, self._newest = None, None, ""

@@ -47,7 +47,7 @@ HIDDEN = "***"
 
 @dataclass(frozen=True)
 class Diagnostician:
-    """Reads what pods of failing workloads report, without values of the *secrets* either."""
+    """Reads what the pods of failing workloads report; values of *secrets* are hidden."""
 
     cluster: ReadOnlyCluster
     informer: Informer

@@ -39,7 +39,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.5
 
 @dataclass(frozen=True)
 class Fence:
-    """The fence around the objects of one journal; so many at a time as there are *workers*."""
+    """The fence around the objects of one journal, written by so many *workers*."""
 
     cluster: Cluster
     workers: int

@@ -148,7 +148,7 @@ class PackageGoal(Goal):
     @property
     @abstractmethod
     def packages(self) -> Packages:
-        """What they say, or PackageError; a single package is the old one and the new one."""
+        """What they say; a single package is the old one and the new one."""
 
     def read_manifests(self) -> Sequence[Manifest]:
         """See Goal."""

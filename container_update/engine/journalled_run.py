@@ -48,10 +48,7 @@ class JournalledRun:
 
     def turn_back(self) -> None:
         """Note in the journal that the run is being undone; the undo goes on if that fails."""
-        try:
-            self.record = self.journal.set_phase(self.record, operation.Phase.UNDO)
-        except errors.ClusterError as error:
-            LOG.warning("the journal still says that the update goes on: %s", error)
+        self._note_phase(operation.Phase.UNDO, "still says that the update goes on")
 
     def end(self, undone: Outcome | None = None, cause: str = "") -> None:
         """Keep what the run did in the history, then remove its journal.
@@ -95,15 +92,15 @@ class JournalledRun:
                 raise refusal
             LOG.warning("the journal of a run that ended could not be removed: %s", refusal)
             if not refusal.transient:
-                self._note_end()
+                # the next run would undo what has ended: a webhook may let it be written alone
+                self._note_phase(operation.Phase.END, "does not say that the run has ended")
         self.lock.check()
 
-    def _note_end(self) -> None:
-        """Note that nothing is left to do in a journal that a webhook forbids to delete."""
+    def _note_phase(self, phase: operation.Phase, otherwise: str) -> None:
         try:
-            self.record = self.journal.set_phase(self.record, operation.Phase.END)
+            self.record = self.journal.set_phase(self.record, phase)
         except errors.ClusterError as error:
-            LOG.warning("the journal does not say that the run has ended: %s", error)
+            LOG.warning("the journal %s: %s", otherwise, error)
 
     def _deleted_namespace(
         self, undone: Outcome | None, left: Container[ObjectKey]
@@ -164,7 +161,7 @@ class JournalledRun:
             self.execution.give_up(f"{key} failed: with it, the lease cannot be renewed: {error}")
 
     def _confirm_and_keep(self, undone: Outcome | None, cause: str) -> None:
-        """Confirm the lease, and write the revision meanwhile; for another run it is forgotten."""
+        """Confirm the lease and write the revision meanwhile, to be forgotten if that is lost."""
         keep = context_threads.in_background(lambda: self._keep_history(undone, cause))
         try:
             self.lock.confirm()

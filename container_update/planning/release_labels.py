@@ -40,7 +40,7 @@ def loser(
     live: Mapping[ObjectKey, Json],
     changing: Container[ObjectKey],
 ) -> ObjectKey | None:
-    """Return a workload that stays and loses a Service's traffic between two selectors."""
+    """Return a workload that stays and loses traffic as a Service's selector changes."""
     for key, body in live.items():
         if key in changing or key.namespace != service.namespace or not is_workload(key):
             continue

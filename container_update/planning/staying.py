@@ -84,7 +84,7 @@ StepT = TypeVar("StepT", bound=ObjectStep)
 
 
 def with_claims_kept(step: StepT) -> StepT:
-    """Return a step that takes pods away; with a reason more where claims would go too."""
+    """Return a step, with one reason more where claims would go and are made to stay."""
     if isinstance(step, ScaleStep):
         when, ends = WHEN_SCALED, step.is_scale_in
     else:

@@ -196,7 +196,7 @@ def _makes(step: ObjectStep, key: ObjectKey) -> bool:
 
 
 def needed_first(step: ObjectStep, steps: Sequence[ObjectStep]) -> ObjectKey | None:
-    """Return an object that is named or limits, whose step has to come first."""
+    """Return the object whose step has to come first: one that is named, or a limit."""
     named = frozenset(_named_objects(step.key, _planned_object(step) or {}))
     for other in steps:
         if other is step or other.action is Action.DELETE:  # removals come last

@@ -14,7 +14,7 @@ _POLICY = "persistentVolumeClaimRetentionPolicy"
 
 
 def deletes_claims(body: Json, when: str) -> bool:
-    """Tell whether claims go :data:`WHEN_DELETED` or :data:`WHEN_SCALED`."""
+    """Tell whether the claims of a StatefulSet go :data:`WHEN_DELETED` or :data:`WHEN_SCALED`."""
     spec = body.get("spec") or {}
     return bool(spec.get("volumeClaimTemplates")) and _policy(body).get(when) == "Delete"
 

@@ -39,7 +39,7 @@ _CLUSTER = ("server", "tls-server-name", "insecure-skip-tls-verify", "proxy-url"
 
 
 def fetch(user: Entry, cluster: Entry, seconds: float) -> dict[str, str]:
-    """Run the plugin of a user, or raise ClusterError; return the fields that stand for it."""
+    """Run the plugin of a user; return the fields that the user would have without one."""
     wanted, place = user.body["exec"], f"{user.place}.exec"
     _check(wanted, place)
     mode, terminal = wanted.get("interactiveMode"), os.isatty(0)

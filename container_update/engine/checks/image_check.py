@@ -115,7 +115,7 @@ class _Image:
 def check_images_pullable(
     plan: Plan, cluster: RetryingCluster, options: Options, cancel: CancelToken | None = None
 ) -> Plan:
-    """Return the plan with a note on each image not known to be pulled, or refuse it."""
+    """Return the plan with a note on each image that is not known to be pulled, or refuse it."""
     images = list(_new_images(plan))
     pulling = _Pulling(cluster, plan.instance_id, min(options.timeout, _SECONDS))
     if cancel is not None:

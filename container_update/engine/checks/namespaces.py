@@ -71,7 +71,7 @@ def namespace_manifest(namespace: str) -> Manifest:
 
 
 def content(namespace: str, cluster: ReadOnlyCluster) -> tuple[ObjectKey, ...]:
-    """Return what users have put into a namespace, as far as the account may look."""
+    """Return what others than controllers and this program have put into a namespace."""
     kinds = (*registry.installed_kinds(), *_CONTENT)
     every = (Collection(*kind, namespace) for kind in kinds)
     bodies = (body for each in every for body in items_if_allowed(cluster, each, if_missing=True))

@@ -35,7 +35,7 @@ _CLAIM = ("", "PersistentVolumeClaim")
 
 
 class Uninstall(Goal):
-    """An instance that is gone but for what stays; a recorded one may be gone before."""
+    """A VNF instance that is gone, but for what stays; *is_recorded*: it may be gone already."""
 
     def __init__(
         self,

@@ -51,7 +51,7 @@ LOG = logging.getLogger(__name__)
 
 
 class Update(Goal):
-    """The images and the configuration of a new package, both packages read beside requests."""
+    """The images and the configuration of a new package, and nothing else of it."""
 
     def __init__(
         self,

@@ -79,7 +79,7 @@ NOT_CONTENT = frozenset({"apiVersion", "kind", "metadata", "status"})
 
 
 def as_made_by(live: Json, manifest: Json) -> Json:
-    """Return a live object with the manifest's selector or tolerations, which admission adds to."""
+    """Return a live object with its manifest's selector, or a Pod with its tolerations."""
     spec, said = live.get("spec") or {}, manifest.get("spec") or {}
     if (live.get("apiVersion"), live.get("kind")) == ("v1", "Pod"):  # admission adds to these
         return {**live, "spec": {**spec, "tolerations": said.get("tolerations")}}

@@ -84,7 +84,7 @@ def without_recorded_digest(body: Json) -> Json:
 
 
 def is_made_of(content: Json, live: Json, instance_id: str | None) -> bool:
-    """Tell whether a plan of an instance, and no other client, has created an object."""
+    """Tell whether a plan of an instance has created an object from this content."""
     same_manifest = recorded_digest(live) == recorded_digest(content)
     return same_manifest and instance_of(live) == (instance_id or None)
 
