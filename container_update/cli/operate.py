@@ -116,14 +116,8 @@ def _show_change(
 
     if parsed.output != output.TEXT or not isinstance(wanted, UpdateRequest):
         return
-    change = ChangePackageRequest(
-        {"additionalParams": {"upgrade_type": "RollingUpdate"}},
-        old=wanted.old,
-        new=wanted.new,
-        def_files=wanted.def_files,
-        namespace=wanted.namespace,
-        instance_id=wanted.instance_id,
-    )
+    body = {"additionalParams": {"upgrade_type": "RollingUpdate"}}
+    change = ChangePackageRequest(body, wanted.old, wanted.new, **wanted.placing)
     with suppress(ContainerUpdateError):
         plan = preview(_goal(parsed, cluster, change), cluster, options)
         out.write("An update cannot do this. A rolling change of the package would do:\n")
@@ -220,10 +214,7 @@ def _goal(
     except NotInstalledError:
         if not (getattr(parsed, "install", False) and isinstance(wanted, UpdateRequest)):
             raise
-        new = InstallRequest(
-            wanted.new, wanted.def_files, wanted.namespace, instance_id=wanted.instance_id
-        )
-        goal = goal_of(new, cluster, options)
+        goal = goal_of(InstallRequest(wanted.new, **wanted.placing), cluster, options)
     asks = goal.intent.asks_server or getattr(parsed, "server", False)
     why = getattr(parsed, "message", "")
     goal.intent = replace(goal.intent, why=why, asks_server=asks)

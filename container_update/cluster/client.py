@@ -382,10 +382,7 @@ class KubernetesCluster:
         return missing_rights(rights, self.rights_in)
 
     def rights_in(self, namespace: str) -> Callable[[Right], bool]:
-        """Return what tells whether this account has a right in a namespace; see Cluster.
-
-        One request: a SelfSubjectRulesReview, open to every account.
-        """
+        """Return what tells rights in a namespace, by one SelfSubjectRulesReview; see Cluster."""
         rules = self._rules(namespace)
         return lambda right: rules is None or self._is_allowed(right, rules)
 
@@ -487,8 +484,7 @@ def _rule(rule: Json) -> Json:
 
 
 def _without_managers(body: Json) -> Json:
-    """Leave ``managedFields`` out of a request: the server keeps its own then (Server-Side
-    Apply, "Clearing managedFields"), and a scope keeps a part of them alone."""
+    """Return a request without ``managedFields``, of which a scope keeps a part alone."""
     metadata = {name: value for name, value in body["metadata"].items() if name != "managedFields"}
     return {**body, "metadata": metadata}
 

@@ -18,11 +18,7 @@ _BEGIN, _END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
 
 
 def checked_url(url: object, name: str) -> str:
-    """Return the URL of a server.
-
-    :param name: of the attribute, for the message.
-    :raises ClusterError: it is none, or holds a user name.
-    """
+    """Return a server's URL without a user name; ClusterError names the attribute."""
     try:
         parts = split_url(url if isinstance(url, str) else "")
         str(parts.hostname).encode("idna")
@@ -40,10 +36,7 @@ def checked_url(url: object, name: str) -> str:
 
 
 def header_value(value: object) -> str:
-    """Return credentials that fit into an HTTP header (RFC 9110, 5.5).
-
-    :raises ClusterError: they do not.
-    """
+    """Return credentials that fit into an HTTP header (RFC 9110, 5.5), or refuse them."""
     text = value.strip() if isinstance(value, str) else ""
     if not text.isascii() or not text.isprintable() or not text:
         raise ClusterError(
@@ -59,10 +52,7 @@ def basic(username: str, password: str | None) -> str:
 
 
 def pem(text: str) -> str:
-    """Return a PEM certificate (or several) whose line breaks may have become spaces.
-
-    :raises ClusterError: it is no text.
-    """
+    """Return PEM certificates whose line breaks may be spaces; refuse what is no text."""
     if not isinstance(text, str) or not text.isascii():
         raise ClusterError(
             "ssl_ca_cert: expected a certificate as text (PEM), found something else"

@@ -47,11 +47,8 @@ def kept_instances(cluster: ReadOnlyCluster, namespace: str) -> frozenset[tuple[
     :raises ClusterError: the account may not list Secrets.
     """
     kept = Collection("", "Secret", namespace, labels="=".join(*keeping.KEPT.items()))
-
-    def metadata_only(body: Json) -> Json:
-        return {"metadata": body["metadata"]}
-
-    found = (body["metadata"] for body in cluster.list(kept, metadata_only).items)
+    bodies = cluster.list(kept, lambda body: {"metadata": body["metadata"]}).items
+    found = (body["metadata"] for body in bodies)
     return frozenset(
         (each["namespace"], each["annotations"][keeping.INSTANCE_ANNOTATION] or None)
         for each in found
@@ -181,11 +178,7 @@ class HistoryWriter(History):
         return None
 
     def clear(self, ended: Revision | None = None) -> None:
-        """Delete all revisions that the account may delete: the VNF instance is gone.
-
-        :param ended: its uninstallation, of which and of the revisions a summary is kept.
-        :raises ClusterError: not all could be deleted, another try may help.
-        """
+        """Delete all revisions; keep a summary of them and of *ended*, the uninstallation."""
         try:
             others = self.every()
             bodies = self._own(others)
@@ -299,11 +292,7 @@ class HistoryWriter(History):
 
 
 def _decode(body: Json, parts: Mapping[str, bytes] = MappingProxyType({})) -> Revision:
-    """Return the revision of a head.
-
-    :param parts: the content outside the head; without it a revision has no steps and no record.
-    :raises PlanError: there is none in it.
-    """
+    """Return the revision of a head; without its *parts* it has no steps and no record."""
     try:
         revision = codec.decode(body, parts)
     except UpdateInProgressError as error:

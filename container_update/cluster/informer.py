@@ -194,8 +194,7 @@ class Informer:
             self._replace(collection, listing)
 
     def _lacks(self, collection: Collection) -> bool:
-        """Tell whether more would be read of a collection than was, now that its controllers are
-        known; it is to be read again then."""
+        """Tell whether to read a collection again, now that its controllers are known."""
         before = self._selected[collection], self._parts[collection]
         self._select([collection])
         now = self._selected[collection], self._parts[collection]
@@ -238,8 +237,7 @@ class Informer:
         return tuple(key for key in listed if _content(before[key]) != _content(self.get(key)))
 
     def events_about(self, body: Json, **fields: str) -> tuple[Json, ...]:
-        """Read the Events about an object that have these fields (``reason``, ``type``); none where
-        the account may not."""
+        """Read the Events about an object with these fields; none where the account may not."""
         about = {"involvedObject.uid": body["metadata"]["uid"], **fields}
         selector = ",".join(f"{name}={value}" for name, value in about.items())
         events = Collection("", "Event", body["metadata"]["namespace"], selector)
@@ -278,10 +276,7 @@ class Informer:
         context_threads.daemon(self._follow, collection, token, name=name).start()
 
     def ask_silent(self, collections: Iterable[Collection]) -> None:
-        """List those again whose watch has been silent for long, one request for each.
-
-        Where that shows what the watch did not, its connection is dead, and another one is begun.
-        """
+        """List anew where a watch was silent for long; begin another where that shows news."""
         now = self._clock()
         with self.lock:
             silent = [
@@ -314,8 +309,7 @@ class Informer:
         self._stopped.set()
 
     def changes(self, key: ObjectKey | None = None) -> int:
-        """Return how many changes there were of what :meth:`wait` waits for, since the first
-        call."""
+        """Return how many changes :meth:`wait` would have waited for since the first call."""
         with self.lock:
             return self._awaited.setdefault(key, _Awaited(threading.Condition(self.lock))).number
 
@@ -464,8 +458,7 @@ def _place(body: Json) -> tuple[object, ...]:
 
 
 def _has_new_status(key: ObjectKey, known: Json, body: Json) -> bool:
-    """Tell whether no more than the status of a ReplicaSet has changed: what controls it counts its
-    pods itself."""
+    """Tell whether a ReplicaSet has only a new status: its controller counts the pods itself."""
     if (key.group, key.kind) != REPLICA_SET or _place(known) != _place(body):
         return False
     return _content(known) == _content(body)

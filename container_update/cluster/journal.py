@@ -103,10 +103,7 @@ class JournalReader:
         return phase if progress["operation"] == operation else None
 
     def _progress(self, head: Json) -> dict[str, Any]:
-        """Return the attributes of an operation that its head says.
-
-        :raises ContainerUpdateError: another client wrote it.
-        """
+        """Return the attributes of an operation that its head says."""
         try:
             return codec.decode_progress(head)
         except DAMAGED as error:
@@ -122,10 +119,7 @@ class JournalReader:
             )
 
     def refuse_copy(self) -> None:
-        """Refuse a signed journal in another Secret than the one in which it came into force.
-
-        A signature has no time: one that was copied while its operation ran is signed for ever.
-        """
+        """Refuse a signed journal that is a copy: a signature has no time."""
         if self.cluster.journal_key and keeping.is_copy(self._written):
             raise errors.ContainerUpdateError(
                 f"{self.key}: expected the journal of an operation in the Secret that it wrote, "
@@ -140,18 +134,11 @@ class JournalReader:
 
     @property
     def _by_hand(self) -> str:
-        return f"correct the CNF by hand, then run {self._removal}"
-
-    @property
-    def _removal(self) -> str:
-        """The command that deletes it, for people."""
-        here = [
-            self.key,
-            *(key for key in secrets.parts_of(self._head or {}) if self._is_here(key)),
-        ]
-        names = " ".join(key.name for key in here)
-        command = f"kubectl delete secret {names} -n {self.namespace} --cascade=orphan"
-        return f"{command} --ignore-not-found"
+        """What a person can do, with the command that deletes it."""
+        here = [self.key, *filter(self._is_here, secrets.parts_of(self._head or {}))]
+        command = f"kubectl delete secret {' '.join(key.name for key in here)} -n {self.namespace}"
+        how = "--cascade=orphan --ignore-not-found"
+        return f"correct the CNF by hand, then run {command} {how}"
 
     def leftovers(self) -> tuple[ObjectKey, ...]:
         """Return what :meth:`clear` would delete."""
@@ -288,21 +275,13 @@ class Journal(JournalReader):
         return replace(operation, **self._progress(self._written))
 
     def set_phase(self, operation: Operation, phase: Phase) -> Operation:
-        """Write the phase; return the operation with it.
-
-        :raises LeaseLostError: another run has the journal by now.
-        """
+        """Write the phase; return the operation with it."""
         return self._note(replace(operation, phase=phase))
 
     def note(
         self, operation: Operation, ended: int, scripts: Sequence[ScriptReport] = ()
     ) -> Operation:
-        """Write how many groups of steps have ended, and what their scripts reported; return the
-        operation with it.
-
-        :param scripts: of the group that ended last.
-        :raises LeaseLostError: another run has the journal by now.
-        """
+        """Write how many groups have ended, and their scripts' reports; return the operation."""
         scripts = (*operation.scripts, *scripts)
         return self._note(replace(operation, ended_groups=ended, scripts=scripts))
 
@@ -311,10 +290,7 @@ class Journal(JournalReader):
         return operation
 
     def remove(self) -> None:
-        """Delete the journal: the update is finished or undone.
-
-        :raises LeaseLostError: another run has the journal by now.
-        """
+        """Delete the journal: the update is finished or undone."""
         self.remove_elsewhere()
         try:
             self._delete(self._written)
@@ -329,18 +305,14 @@ class Journal(JournalReader):
                 self._delete(live)
 
     def _delete(self, head: Json) -> None:
-        """Delete a head; before it the parts in other namespaces, which nothing else names, after
-        it those that the garbage collector would delete."""
+        """Delete a head; before it its parts elsewhere, which nothing else names."""
         parts = secrets.parts_of(head)
         secrets.delete_parts(self.cluster, itertools.filterfalse(self._is_here, parts))
         secrets.delete(self.cluster, head)
         secrets.delete_parts(self.cluster, filter(self._is_here, parts))
 
     def remove_elsewhere(self) -> None:
-        """Delete the parts of the journal that are in other namespaces, which only its head names.
-
-        :raises LeaseLostError: another run has the journal by now.
-        """
+        """Delete the parts of the journal in other namespaces, which only its head names."""
         if elsewhere := list(itertools.filterfalse(self._is_here, secrets.parts_of(self._written))):
             self._set({"ended": b"true"})
             secrets.delete_parts(self.cluster, elsewhere)

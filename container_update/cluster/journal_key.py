@@ -26,10 +26,7 @@ def key_of(options: Options, of_login: str | None = None) -> str:
 
 
 def read(path: Path, first: str | None = None) -> str:
-    """Return the key in a file; see :func:`.private_text`.
-
-    :raises ContainerUpdateError: there is none in it, or others can read it.
-    """
+    """Return the key in a file of its user's own; see :func:`.private_text`."""
     key = private_text(path, first).strip()
     if not key:
         raise ContainerUpdateError(f"{path}: expected a text, and it is empty")

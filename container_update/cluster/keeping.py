@@ -37,10 +37,7 @@ def secret(  # noqa: PLR0913
     *,
     owner: Json | None = None,
 ) -> Json:
-    """Return a Secret to be created.
-
-    :param content: the type of its content.
-    """
+    """Return a Secret to be created; *content* is its type."""
     metadata = {
         "name": key.name,
         "namespace": key.namespace,

@@ -147,10 +147,7 @@ class Kubeconfig:
 
 
 def read(paths: Sequence[Path]) -> Kubeconfig:
-    """Read kubeconfig files.
-
-    :raises ClusterError: one cannot be read, or is no kubeconfig file.
-    """
+    """Read kubeconfig files; ClusterError where one is none, or cannot be read."""
     documents = [(path, _document(path)) for path in paths]
     entries: dict[str, dict[str, Entry]] = {section: {} for section in _SECTIONS}
     for path, document in documents:

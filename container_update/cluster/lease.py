@@ -155,10 +155,7 @@ class LeaseLock:
         self._sent = sent
 
     def _acquire_existing(self, sent: float) -> float:
-        """Take the Lease that is there, where it is free; return when that was requested.
-
-        :param sent: when its creation was requested.
-        """
+        """Take the Lease that is there, where it is free; return when that was requested."""
         lease = self.cluster.get(self.key)
         if lease is not None and Holder.of(lease).identity == self._identity:
             self._lease = lease  # our own creation, whose response was lost
@@ -174,11 +171,7 @@ class LeaseLock:
         return sent
 
     def _observe(self, lease: Json) -> bool:
-        """Return when the Lease is free: its holder has ended, or has not renewed it.
-
-        :returns: whether it is there; its holder may release it meanwhile.
-        :raises UpdateInProgressError: it is held.
-        """
+        """Wait until the Lease is free, or refuse; tell whether it is still there."""
         holder = Holder.of(lease)
         if holder.is_gone():
             return True
@@ -238,20 +231,14 @@ class LeaseLock:
     # --- holding --------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Return where this run may write.
-
-        :raises LeaseLostError: another may have the lease by now, or soon.
-        """
+        """Return where this run may write; LeaseLostError: another may have the lease soon."""
         if not self._lost and self.clock() >= self._sent + self.seconds * _WRITABLE:
             self._lose(f"{self.key} is lost: it could not be renewed in time")
         if self._lost:
             raise errors.LeaseLostError(f"This run stopped where it was: {self._lost}")
 
     def confirm(self) -> None:
-        """Renew the lease now: no other process has had it since it was acquired.
-
-        :raises LeaseLostError: one may have.
-        """
+        """Renew the lease now: no other process has had it, or LeaseLostError."""
         while True:
             self.check()
             if self._renewal_error() is None:
@@ -370,10 +357,7 @@ def _frozen(lease: Json) -> dict[str, str]:
 
 
 def frozen_by(lease: Json, now: datetime) -> Freeze | None:
-    """Return the freeze that a Lease has and whose time has not passed.
-
-    One that cannot be read is in force: another client has written it.
-    """
+    """Return the freeze that is in force; one of another client, which cannot be read, is."""
     for text in _frozen(lease).values():
         try:
             values = json.loads(text)
@@ -451,11 +435,7 @@ class Holder:
 
 
 def refuse_too_long(place: str, seconds: float) -> None:
-    """Raise PlanError where a holder wants to be waited for longer than any run of ours does.
-
-    :param place: what says so.
-    :param seconds: after how many without a heartbeat the instance is free.
-    """
+    """Refuse to wait for a holder for longer than any run of ours lasts."""
     if not seconds <= LONGEST_LEASE:  # also what is no number
         raise errors.PlanError(
             f"{place}: expected a lease of at most {LONGEST_LEASE:.0f} s, found {seconds:.0f} s: "

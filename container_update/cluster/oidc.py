@@ -71,10 +71,7 @@ class OidcToken:
         self._token = _Token("", -math.inf)
 
     def authorization(self) -> str:
-        """Return the header with a token that has not expired.
-
-        :raises ClusterError: the provider gave no token; transient where it is away.
-        """
+        """Return the header with a token that has not expired, or raise the provider's error."""
         return f"Bearer {self._usable().text}"
 
     def forget(self) -> None:

@@ -149,16 +149,13 @@ class Revision(Operation):
         cause: str | None = None,
         report: tuple[str, ...] = (),
     ) -> Revision:
-        """Return what the history is to keep of an operation; it gets its number there.
-
-        :param cause: why it was undone; None where it was not.
-        """
+        """Return what the history is to keep of an operation; *cause*: why it was undone."""
         attributes = {each.name: getattr(operation, each.name) for each in fields(Operation)}
         return cls(
             **{**attributes, "instance": operation.instance if cause is None else b""},
             number=0,
             ended=ended.isoformat(timespec="seconds"),
-            seconds=(ended - datetime.fromisoformat(operation.started)).total_seconds(),
+            seconds=round((ended - datetime.fromisoformat(operation.started)).total_seconds(), 3),
             result=Result.DONE if cause is None else Result.UNDONE,
             changes=len({step.key for step in operation.object_steps}),
             cause=cause or "",
@@ -168,8 +165,7 @@ class Revision(Operation):
 
     @property
     def can_be_undone(self) -> bool:
-        """It has ended well, and what was there before it is kept; a change of the package is
-        undone from what the revision before it says too."""
+        """It has ended well, and what was there before it is kept."""
         has_before = self.origin.kind != INSTALL and self.is_kept
         return has_before and self.result is Result.DONE
 

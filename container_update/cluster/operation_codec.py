@@ -34,6 +34,8 @@ from container_update.planning.steps.new_objects import stable_part
 from container_update.workloads.object_schemas import NAMESPACE
 
 _FORMAT = 5
+_ENDED = ("number", "ended", "seconds", "changes", "cause")
+"""What a head has of a revision as it is."""
 _OPERATION, _CONTENT, _INSTANCE = "operation", "content", "instance"
 """In the data of the head: what the operation is, as JSON; what it does; what the VNF instance runs
 from afterwards. The last two may be in parts."""
@@ -66,11 +68,7 @@ class Encoded:
 
 
 def encode(operation: Operation, namespace: str) -> Encoded:
-    """Return the operation as the data of Secrets.
-
-    :param namespace: where the head is.
-    :raises PlanError: it is too large for a reader.
-    """
+    """Return the operation as the data of Secrets, the head of which is in a namespace."""
     contents = {_INSTANCE: operation.instance} if operation.instance else {}
     if not isinstance(operation, Revision) or operation.is_kept:
         contents |= _contents(operation, namespace)
@@ -90,16 +88,8 @@ def encode(operation: Operation, namespace: str) -> Encoded:
 
 
 def _end(revision: Revision) -> Json:
-    return {
-        "number": revision.number,
-        "ended": revision.ended,
-        "seconds": round(revision.seconds, 3),
-        "result": revision.result.value,
-        "changes": revision.changes,
-        "cause": revision.cause,
-        "journal": revision.journal,
-        "isKept": revision.is_kept,
-    }
+    values = {name: getattr(revision, name) for name in (*_ENDED, "journal")}
+    return {**values, "result": revision.result.value, "isKept": revision.is_kept}
 
 
 def _contents(operation: Operation, namespace: str) -> dict[str, bytes]:
@@ -145,10 +135,7 @@ def encode_progress(operation: Operation) -> dict[str, bytes]:
 
 
 def decode_progress(head: Json) -> dict[str, Any]:
-    """Return the attributes of :func:`encode_progress`, and the operation's id.
-
-    :raises: one of :data:`DAMAGED`: another client wrote it.
-    """
+    """Return the attributes of :func:`encode_progress`, and the operation's id; raises DAMAGED."""
     data = keeping.data_of(head)
     reports = json.loads(data["scripts"])
     schemas.refuse_other(schemas.SCRIPTS, reports)
@@ -161,10 +148,7 @@ def decode_progress(head: Json) -> dict[str, Any]:
 
 
 def part_keys(head: Json) -> dict[str, list[ObjectKey]]:
-    """Return the Secrets that have what is not in a head itself, by the name of what is in them.
-
-    :raises: one of :data:`DAMAGED`: another client wrote it.
-    """
+    """Return the Secrets of a head's parts, by what is in them; raises DAMAGED."""
     numbers = dict(_values(head)["parts"])
     if not (
         all(map(_PART_NAME.fullmatch, numbers))
@@ -257,11 +241,8 @@ def _decode_head(head: Json, parts: Mapping[str, bytes]) -> Operation:
     datetime.fromisoformat(end["ended"])
     return Revision(
         **attributes,
-        **{name: end[name] for name in ("ended", "cause")},
+        **{name: end[name] for name in _ENDED},
         phase=Phase.END,
-        number=int(end["number"]),
-        seconds=float(end["seconds"]),
-        changes=int(end["changes"]),
         result=Result(end["result"]),
         journal=end.get("journal") or "",
         report=tuple(payload["report"]),

@@ -154,20 +154,14 @@ INSTANCE = complete(
 
 
 def refuse_other(schema: Schema, values: Any) -> None:
-    """Refuse values of another form.
-
-    :raises ValueError: names the field that is wrong.
-    """
+    """Raise ValueError, which names the field, for values of another form."""
     for each in (schema, PLAIN):
         if (wrong := each.first_violation(values)) is not None:
             raise ValueError(str(wrong))
 
 
 def checked_step(values: Any) -> Step:
-    """Return the step that another client may have written, with a name that leads nowhere else.
-
-    :raises: one of :data:`~container_update.model.packing.DAMAGED`.
-    """
+    """Return the step that another client may have written, as checked; raises DAMAGED."""
     refuse_other(_TYPE, values)
     refuse_other(_STEPS[values["type"]], values)
     key = ObjectKey(**values["key"])
@@ -182,10 +176,7 @@ def checked_step(values: Any) -> Step:
 
 
 def object_key(values: Mapping[str, Any]) -> ObjectKey:
-    """Return the key that another client may have written: its parts go into URLs.
-
-    :raises: one of :data:`~container_update.model.packing.DAMAGED`.
-    """
+    """Return a key that others may have written, whose parts go into URLs; raises DAMAGED."""
     key = ObjectKey(**values)
     for part in key.as_dict().values():
         if not part.isprintable() or set(part) & set("/?%") or part in (".", ".."):
@@ -194,10 +185,7 @@ def object_key(values: Mapping[str, Any]) -> ObjectKey:
 
 
 def refuse_other_object(key: ObjectKey, body: Json | None) -> None:
-    """Refuse an object whose fields that are read are of other types.
-
-    :raises ValueError: names the field that is wrong.
-    """
+    """Raise ValueError for an object whose fields that are read are of other types."""
     if body is None:
         return
     if (wrong := first_violation(key, body)) is not None:

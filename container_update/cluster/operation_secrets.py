@@ -27,10 +27,7 @@ def parts_of(head: Json) -> list[ObjectKey]:
 
 
 def read_parts(cluster: ReadOnlyCluster, head: Json) -> dict[str, bytes]:
-    """Return the complete values that parts hold for a head, by their names there.
-
-    :raises: one of :data:`DAMAGED`: another client wrote it.
-    """
+    """Return the complete values that parts hold for a head, by their names; raises DAMAGED."""
     parts = {}
     for name, keys in part_keys(head).items():
         secrets = [body for key in keys if (body := cluster.get(key)) is not None]
@@ -41,10 +38,7 @@ def read_parts(cluster: ReadOnlyCluster, head: Json) -> dict[str, bytes]:
 
 
 def write_parts(cluster: Cluster, head: Json, encoded: Encoded) -> None:
-    """Write the parts that a head names.
-
-    :param head: as the API server returned it; owns what is in its own namespace.
-    """
+    """Write the parts of a stored head, which owns those in its own namespace."""
     metadata, content = head["metadata"], f"{head['type']}-part"
     labels = {name: v for name, v in metadata["labels"].items() if name not in keeping.KEPT}
     instance_id = metadata["annotations"][keeping.INSTANCE_ANNOTATION]

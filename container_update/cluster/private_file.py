@@ -20,10 +20,7 @@ _LONGEST = 2**20
 
 
 def make_private_folder(path: Path) -> None:
-    """Create a folder for its owner only, or restrict it to its owner.
-
-    :raises ContainerUpdateError: everybody may write in it, or that is not possible.
-    """
+    """Create a folder for its owner only, or restrict it to its owner, or refuse it."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         refuse_public_folder(path)

@@ -73,11 +73,7 @@ def measured(
 
 
 def _fetch(parts: urllib.parse.SplitResult, query: str) -> bytes:
-    """Return the body of the answer.
-
-    :raises OSError: there is none; TimeoutError: it did not come in time.
-    :raises HTTPException: it has another status than 200, or is none.
-    """
+    """Return the body of an answer with status 200."""
     query = urllib.parse.urlencode({"query": query})
     url = parts._replace(path=f"{parts.path.rstrip('/')}/api/v1/query", query=query)
     status, body = fetch.exchange(url, _SECONDS, _MOST_BYTES)

@@ -152,8 +152,7 @@ def cause(error: BaseException) -> str:
 
 
 def is_refused_certificate(error: BaseException) -> bool:
-    """Tell whether the server's certificate is refused: it will be the next time too. A connection
-    that ends during or after its handshake is an error of TLS as well, and passes."""
+    """Tell whether the server's certificate is refused, for good; a broken handshake passes."""
     reasons = (getattr(error, "reason", None), error.__context__, *error.args)
     return isinstance(error, ssl.SSLCertVerificationError) or any(
         isinstance(each, BaseException) and is_refused_certificate(each) for each in reasons
@@ -223,10 +222,7 @@ def _expect(condition: bool) -> None:
 
 
 def parse_answer(what: str, answer: Answer) -> Json:
-    """Return the JSON object of a successful answer.
-
-    :raises ClusterError: it is something else.
-    """
+    """Return the JSON object of a successful answer; ClusterError for anything else."""
     with contextlib.suppress(ValueError, RecursionError):
         body = _decode(answer.data)
         if isinstance(body, dict):
@@ -396,10 +392,7 @@ class _Bytes(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        """See io.
-
-        :raises TimeoutError: the time is over.
-        """
+        """See io; TimeoutError where the time is over."""
         if time.monotonic() > self._end:
             raise TimeoutError("the answer did not come to its end in time")
         count: int | None = self._raw.readinto(buffer)

@@ -44,11 +44,7 @@ _SILENT_SECONDS = 10.0
 
 
 class Retries:
-    """Requests to one server, each of them repeated while that may help.
-
-    :param seconds: for how long. A server that never answered at all is not waited for: its
-        address is wrong.
-    """
+    """Requests to a server, each repeated for *seconds* once the server has answered one."""
 
     def __init__(
         self,
@@ -65,10 +61,7 @@ class Retries:
         """The errors that were logged as warnings: each of them once."""
 
     def send(self, request: Callable[[], Answer]) -> Answer:
-        """Return what *request* returns, in the end.
-
-        :raises ClusterError: it will not succeed, or not in time.
-        """
+        """Return what *request* returns, in the end, or raise its last ClusterError."""
         began = self._clock()
         deadline, pause = began + self._seconds, _FIRST_PAUSE
         while True:
@@ -116,8 +109,7 @@ class RetryingReader:
 
     @property
     def unretried(self) -> ReadOnlyCluster:
-        """The cluster without retries: for a caller that repeats a request itself, or does
-        without."""
+        """The cluster without retries, for a caller that repeats a request itself."""
         inner = self._cluster
         return inner.unretried if isinstance(inner, RetryingReader) else inner
 
@@ -190,10 +182,7 @@ class RetryingCluster(RetryingReader):
         return cast("Cluster", super().unretried)
 
     def with_guard(self, may_write: Callable[[], object]) -> RetryingCluster:
-        """Return a client of the same cluster that asks before every attempt at a write.
-
-        :param may_write: raises where nothing must be written any more.
-        """
+        """Return a client that calls *may_write*, which may raise, before every try of a write."""
         guarded = copy.copy(self)
         guarded._may_write = may_write
         return guarded

@@ -15,10 +15,7 @@ from container_update.model.objects import Json
 def missing_rights(
     rights: Iterable[Right], rights_in: Callable[[str], Callable[[Right], bool]]
 ) -> tuple[Right, ...]:
-    """Return the rights that an account does not have.
-
-    :param rights_in: as of a Cluster; called once for each namespace.
-    """
+    """Return the rights that are missing; *rights_in* is called once for each namespace."""
     rights = tuple(rights)
     has = {space: rights_in(space) for space in sorted({right.namespace for right in rights})}
     return tuple(right for right in rights if not has[right.namespace](right))

@@ -60,8 +60,7 @@ _ACCESS_VOLUME = "kube-api-access-"
 
 
 def without_managed_fields(body: Json) -> Json:
-    """Keep all of an object but who wrote which field, which is half of its size: it is asked only
-    of what manifests describe."""
+    """Return an object without who wrote which field, which is half of its size."""
     body["metadata"].pop("managedFields", None)
     return body
 
@@ -127,10 +126,7 @@ class Scope:
                     self._pods[key.namespace, name, str(value)].append(pods)
 
     def rounds(self, collections: Iterable[Collection]) -> Sequence[Sequence[Collection]]:
-        """Return the collections in the order in which they are to be read.
-
-        Where there is a manifest of each workload, pods are read at once with what controls them.
-        """
+        """Return the collections in the order to be read; pods last, unless manifests tell all."""
         rounds: tuple[list[Collection], ...] = ([], [], [], [])
         last = 1 if self._is_foreseen else len(rounds)
         for collection in collections:
@@ -175,8 +171,7 @@ class Scope:
     def _selectors(
         self, collection: Collection, live: Mapping[ObjectKey, Json]
     ) -> tuple[Sequence[Collection], list[Any]]:
-        """Return parts of a collection of Pods or ReplicaSets with those that are named, and the
-        selectors (``spec.selector``) of what controls or serves others; None: not known."""
+        """Return parts with what is named, and the selectors of controllers and Services here."""
         kind, namespace = (collection.group, collection.kind), collection.namespace
         if kind not in (POD, REPLICA_SET):
             return [], []
@@ -250,8 +245,7 @@ class Scope:
                 known.append(selector)
 
     def _gets_traffic(self, key: ObjectKey, body: Json) -> bool:
-        """Tell whether a Service sends traffic to a pod, or to the pods of a workload, or whether
-        this is what says so."""
+        """Tell whether a Service sends traffic to pods, or whether this is what says so."""
         if kind_of(key):
             pods = {"metadata": pod_template(body).get("metadata") or {}}
             return any(selects(selector, pods) for selector in self._served[key.namespace])
@@ -274,8 +268,7 @@ class Scope:
         return key in self._keys or (name != key.name and replace(key, name=name) in self._keys)
 
     def _may_control(self, controller: Mapping[str, Any], namespace: str) -> bool:
-        """Tell whether a controller that was not read yet may be one of these workloads, or a
-        ReplicaSet that one of them has just created."""
+        """Tell whether an unread controller may be a workload in scope, or its new ReplicaSet."""
         name = str(controller["name"])
         if controller["uid"] in self._foreign:
             return False
@@ -349,8 +342,7 @@ def _judged_container(container: Json) -> Json:
 
 
 def _is_judged(volume: Json) -> bool:
-    """Tell whether a volume is of a claim, an image or configuration, but not a token's in every
-    pod."""
+    """Tell whether a volume is a claim, an image or configuration, and no token."""
     if str(volume.get("name")).startswith(_ACCESS_VOLUME):
         return False
     own = volume.get("persistentVolumeClaim") or volume.get("image")

@@ -97,10 +97,7 @@ def read(
 
 
 def last_number(every: Iterable[Json], cluster: ReadOnlyCluster, instance_id: str | None) -> int:
-    """Return the number of the uninstallation of an earlier instance of this id; 0: not known.
-
-    :param every: the Secrets of the type of the history in the namespace.
-    """
+    """Return the number of the uninstallation of an earlier instance of this id; 0: not known."""
     found = (body for body in every if body["metadata"]["name"] == _name(instance_id))
     revisions = (each for body in found for each in _trusted_revisions(body, cluster))
     return max((each.number for each in revisions), default=0)
@@ -137,8 +134,7 @@ def _decode(text: bytes, body: Json) -> Revision:
 
 
 def _superfluous(written: Json, others: Iterable[Json], cluster: ReadOnlyCluster) -> Sequence[Json]:
-    """Return the oldest Secrets of other instances, beyond those that are kept; of those that are
-    not signed with the key of this host none takes the place of another one."""
+    """Return other instances' oldest Secrets; an untrusted one takes no trusted one's place."""
     name, key = written["metadata"]["name"], cluster.journal_key
     kept = [body for body in others if body["metadata"]["name"].endswith(_SUFFIX)]
     kept = [b for b in kept if b["metadata"]["name"] != name and keeping.is_trusted(b, key)]

@@ -99,10 +99,7 @@ class Waiter:
             self.pause(min(deadline, give_up, look_again) - now, key, seen)
 
     def sleep(self, seconds: float) -> None:
-        """Wait all of *seconds*, also when something changes.
-
-        :raises AbortedError: another step failed.
-        """
+        """Wait all of *seconds*, also when something changes; AbortedError: another step failed."""
         deadline = self.clock() + seconds
         while (left := deadline - self.clock()) > 0:
             self.pause(left)
@@ -149,11 +146,7 @@ class RefusedPods:
     """What the newest Event says."""
 
     def judge(self, live: Json, verdict: Readiness) -> Readiness:
-        """Return the verdict; FAILED where pods have been refused for the grace period.
-
-        The Events are read every half of the grace period while pods are lacking, and then only: a
-        rollout in which the server refuses nothing costs no request more.
-        """
+        """Return the verdict; FAILED where pods have been refused for the grace period."""
         pods = self.waiter.informer.pods_of(live)
         if verdict.state is not RolloutState.PROGRESSING or not self.kind.lacks_pods(live, pods):
             self._next_look, self._known, self._newest = None, None, ""
@@ -192,11 +185,7 @@ class PendingPods:
     _newest: str = field(default="", init=False)
 
     def explain(self, live: Json, verdict: Readiness) -> Readiness:
-        """Return the verdict with the newest warning about its newest pod.
-
-        The Events are read a while after the pod is first seen to be pending, then now and again:
-        a rollout whose pods start costs no request more.
-        """
+        """Return the verdict with the newest warning about its newest pod that is pending."""
         pods = [
             pod
             for pod in self.waiter.informer.pods_of(live)

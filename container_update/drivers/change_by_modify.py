@@ -18,7 +18,7 @@ from typing import Any
 from container_update.drivers import vim
 from container_update.engine.goal import Goal
 from container_update.engine.goals.change import PackageChange
-from container_update.engine.goals.from_vnfm import FromVnfm
+from container_update.engine.goals.change_request import FromVnfm
 from container_update.engine.goals.request_schema import COORDINATE_NEW, COORDINATE_OLD
 from container_update.engine.run import run
 from container_update.model.cancellation import CancelToken
@@ -104,15 +104,7 @@ def modification(request: UpdateRequest, change: Json | None) -> Modification:
     """
     if change is None:
         return request
-    return ChangePackageRequest(
-        change,
-        request.old,
-        request.new,
-        request.def_files,
-        request.namespace,
-        request.one_namespace,
-        request.instance_id,
-    )
+    return ChangePackageRequest(change, request.old, request.new, **request.placing)
 
 
 def goal_of(

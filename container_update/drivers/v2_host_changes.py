@@ -15,7 +15,6 @@ import logging
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from container_update.cluster.history import HistoryWriter
 from container_update.cluster.instance_record import InstanceRecord
@@ -138,7 +137,7 @@ def heal_vnf(script: Json, output: Json) -> None:
             return
         base = request_of(instance, package, package)
         heal_id = (script.get("grant_request") or {}).get("vnfLcmOpOccId") or ""
-        goal = Heal(HealRequest(package, **_where(base), request_id=heal_id), options)
+        goal = Heal(HealRequest(package, **base.placing, request_id=heal_id), options)
         outcome = run(goal, cluster, options)
     records = replace(
         Records.of_update(outcome),
@@ -161,7 +160,7 @@ def create_others(script: Json, output: Json) -> None:
         return
     base = request_of(instance, package, package)
     with cluster_of(instance) as (cluster, options):
-        goal = Install(InstallRequest(package, **_where(base)), options)
+        goal = Install(InstallRequest(package, **base.placing), options)
         outcome = run(goal, cluster, options)
     workloads = workloads_of(outcome.plan.vdus, outcome.plan.manifests)
     tackers = {vdu: each.body for vdu, each in recorded_workloads(instance).items()}
@@ -189,16 +188,10 @@ def delete_others(script: Json, output: Json) -> None:  # noqa: ARG001 (has noth
             for body in listing.items
             if instance_of(body) == base.instance_id
         }
-        request = TerminateRequest(package, **_where(base), delete_data=True)
+        request = TerminateRequest(package, **base.placing, delete_data=True)
         if live_objects.live_names(live) or _has_others(request, options):
             run(Uninstall(request, options, is_recorded=True), cluster, options)
         HistoryWriter(cluster, base.namespace, instance["id"]).clear()
-
-
-def _where(base: UpdateRequest) -> dict[str, Any]:
-    """Return which def-files the instance has, and where, as every request says it."""
-    names = ("def_files", "namespace", "one_namespace", "instance_id")
-    return {name: getattr(base, name) for name in names}
 
 
 def _has_others(request: TerminateRequest, options: Options) -> bool:

@@ -176,7 +176,7 @@ def live_vnfcs(
     with Informer(cluster, Scope(keys)) as informer:
         informer.list(collections(keys))
         names = live_objects.live_names(informer.live)
-        live = tuple(live_objects.with_live_name(manifest, names) for manifest in manifests)
+        live = tuple(replace(each, key=names.get(each.key, each.key)) for each in manifests)
         return ownership.vnfcs(vdus, live, informer.live), live
 
 

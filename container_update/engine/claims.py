@@ -13,7 +13,7 @@ from functools import partial
 
 from container_update.cluster.waiting import NotReadyError
 from container_update.engine.writer import ChangedByAnotherError, ObjectWriter
-from container_update.model.cluster import ReadOnlyCluster, if_allowed
+from container_update.model.cluster import ReadOnlyCluster, if_allowed, items_if_allowed
 from container_update.model.objects import Collection, Json, ObjectKey, get_at, instance_of
 from container_update.model.outcome import CLAIM_STAYS
 from container_update.model.plan import Action, Note, Plan
@@ -40,8 +40,8 @@ def claims_of_set(cluster: ReadOnlyCluster, live: Json, namespace: str) -> tuple
     """
     if not (live.get("spec") or {}).get("volumeClaimTemplates"):
         return ()
-    listing = if_allowed(partial(cluster.list, Collection(*_CLAIM, namespace)), None)
-    by_name = {item["metadata"]["name"]: item for item in listing.items} if listing else {}
+    claims = items_if_allowed(cluster, Collection(*_CLAIM, namespace))
+    by_name = {claim["metadata"]["name"]: claim for claim in claims}
     names, uid = {*claims_of(live, by_name)}, live["metadata"].get("uid", "")
     names |= {name for name, claim in by_name.items() if uid and is_owned(claim, uid)}
     return tuple(by_name[name] for name in sorted(names))
@@ -80,8 +80,7 @@ def _was_there_before(live: Json, claim: Json) -> bool:
 
 
 def with_claims_noted(plan: Plan, cluster: ReadOnlyCluster) -> Plan:
-    """Return a plan with notes on the claims that its new StatefulSets take over, and on those that
-    stay of the ones that it deletes; an uninstallation has planned for these itself."""
+    """Return a plan with notes on the claims that it takes over, and on those that stay."""
     known, notes = {*plan.unchanged, *(step.key for step in plan.steps)}, []
     for step in plan.steps:
         if not isinstance(step, ManifestStep):

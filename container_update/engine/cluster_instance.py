@@ -78,10 +78,7 @@ class ClusterInstance(ClusterView):
         return Journal(cluster, self.namespace, self.instance_id, lock.operation)
 
     def lock(self, run_id: str, *, ends: bool = False) -> LeaseLock:
-        """Return the lease that keeps a second operation of this instance out.
-
-        :param ends: only an operation under way is ended.
-        """
+        """Return the lease of a run; *ends*: it only ends an operation under way."""
         return LeaseLock(
             self.cluster,
             self.namespace,
@@ -96,8 +93,7 @@ class ClusterInstance(ClusterView):
     # --- an operation, step by step -------------------------------------------------------------
 
     def recover_for(self, goal: Goal) -> Outcome | None:
-        """Finish what an earlier run left where it has the same goal, else undo it; see
-        :meth:`recover`."""
+        """Finish what an earlier run left where it has the same goal, else undo it."""
         with wrong_requests_first(goal):
             outcome = self.recover(
                 goal=goal.digest,
@@ -134,6 +130,11 @@ class ClusterInstance(ClusterView):
         common = new_identity(utc_now(), goal.digest(), self.instance_id)
         steps = object_steps(plan)
         origin = origin_of(intent.kind, plan.packages, intent.undoes, intent.scripts, intent.why)
+        instance = plan.instance  # what it runs from afterwards
+        if not (intent.kind and self.options.history):
+            instance = b""
+        elif instance is None:
+            instance = InstanceRecord.of(plan).encode(self.namespace)
         with self._own_namespace(plan) as unclaimed, self.lock(common["operation"]) as lock:
             record = Operation(
                 **common,
@@ -143,7 +144,7 @@ class ClusterInstance(ClusterView):
                 def_files=plan.def_files,
                 context=plan.context,
                 objects=tuple(manifest.key for manifest in plan.manifests),
-                instance=self._encode_record(plan) if intent.kind and self.options.history else b"",
+                instance=instance,
             )
             journal = self.journal_of(lock)
             is_first = journal.first_since(self.read_at)
@@ -155,12 +156,6 @@ class ClusterInstance(ClusterView):
             with run.until_ended():
                 yield run
             self.kept = run.kept
-
-    def _encode_record(self, plan: Plan) -> bytes:
-        """Return what the instance runs from once a plan is carried out; empty: not known."""
-        if plan.instance is not None:
-            return plan.instance
-        return InstanceRecord.of(plan).encode(self.namespace)
 
     @contextmanager
     def _own_namespace(self, plan: Plan) -> Iterator[ExitStack]:
@@ -283,9 +278,7 @@ class ClusterInstance(ClusterView):
         ).run()
 
     def tidy(self, _: Goal) -> None:
-        """Remove the lease of a run that was killed at its very end: no other run takes it where
-        nothing is to be done. Wait for nothing.
-        """
+        """Remove the lease of a run that was killed at its very end; wait for nothing."""
         holder = self.holder()
         if holder is not None and holder.is_gone():
             try:

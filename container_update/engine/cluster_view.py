@@ -8,7 +8,7 @@ what an operation needs to carry a plan out.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -17,28 +17,26 @@ from container_update.cluster.journal import JournalReader
 from container_update.cluster.lease import Holder, frozen_by, lease_key, utc_now
 from container_update.cluster.operation import Operation
 from container_update.cluster.retry import RetryingReader
+from container_update.cluster.scope import Scope
 from container_update.engine.checks.server_check import check_with_server
 from container_update.engine.claims import with_claims_noted
 from container_update.engine.goal import Goal, Observed
 from container_update.engine.lost_traffic import with_lost_traffic_noted
 from container_update.engine.notes import Noted
-from container_update.engine.trust import Trust
 from container_update.model import errors, operation
-from container_update.model.objects import Json, Manifest, ObjectKey
+from container_update.model.objects import Collection, Json, Manifest, ObjectKey
 from container_update.model.options import Options
 from container_update.model.plan import Action, Plan
 from container_update.planning.foreign_steps import Owned
 from container_update.planning.order import arrange
-from container_update.planning.steps import object_steps
+from container_update.planning.steps import ObjectStep, object_steps
 from container_update.planning.summary import with_change_causes
+from container_update.planning.update import collections
 
 
 @dataclass
 class ClusterView:
-    """A VNF instance in a cluster, to be read.
-
-    :param cluster: has no way to write.
-    """
+    """A VNF instance in a cluster, to be read: its *cluster* has no way to write."""
 
     cluster: RetryingReader
     namespace: str
@@ -102,31 +100,26 @@ class ClusterView:
         return self.cluster.get(lease_key(self.namespace, self.instance_id))
 
     def _without_foreign(self, plan: Plan, goal: Goal) -> Plan:
-        """Return a plan without the steps of an unsigned history that are not trusted.
-
-        :raises PlanError: it is about an object that is not known to be the VNF's.
-        """
+        """Return a plan without the steps of an unsigned history that are not trusted."""
         intent = goal.intent
         if self.cluster.journal_key or intent.recorded_in is None:
             return plan
-        trust = self.trust(goal.read_manifests(), intent.recorded_in, all_of_it=True)
+        owned = self.owned_objects(goal.read_manifests(), intent.recorded_in, all_of_it=True)
         is_content_recorded = intent.undoes is not None
-        owned = replace(trust.owned, checks_content=is_content_recorded)
+        owned = replace(owned, checks_content=is_content_recorded)
         steps, both = object_steps(plan), errors.NextStep.NAME_BOTH_PACKAGES
         seen = {step.key: step.before for step in steps}
         source = f"the history of the VNF instance in namespace {self.namespace}"
-        trusted = replace(trust, owned=owned).steps_of(
-            steps, seen, Action.DELETE, source, next_step=both
-        )
+        trusted = self.trusted_steps(owned, steps, seen, Action.DELETE, source, next_step=both)
         if not is_content_recorded:
             return plan
         known = {step.place: step for step in trusted}
         left = (known.get(each.place) if each in steps else each for each in plan.steps)
         return replace(plan, steps=tuple(step for step in left if step is not None))
 
-    def trust(
+    def owned_objects(
         self, described: Iterable[Manifest] | None, namespaces: Iterable[str], *, all_of_it: bool
-    ) -> Trust:
+    ) -> Owned:
         """Return the rule by which steps that are read from the cluster are trusted.
 
         :param described: what the packages of the request describe; None: it names none.
@@ -136,8 +129,40 @@ class ClusterView:
         for manifest in described or ():
             known[manifest.key].append(manifest.body)
         own = frozenset({self.namespace, *namespaces, *(key.namespace for key in known)} - {""})
-        owned = Owned(self.instance_id, self.namespace, known, own, all_of_it)
-        return Trust(self.cluster, owned)
+        return Owned(self.instance_id, self.namespace, known, own, all_of_it)
+
+    def trusted_steps(  # noqa: PLR0913
+        self,
+        owned: Owned,
+        steps: Sequence[ObjectStep],
+        seen: Mapping[ObjectKey, Json | None],
+        deletes: Action,
+        source: str,
+        *,
+        next_step: errors.NextStep = errors.NextStep.NAME_PACKAGES,
+    ) -> tuple[ObjectStep, ...]:
+        """Return the steps of a journal or a history that may be carried out or undone.
+
+        :param seen: the live objects that were read already; None: there is none.
+        :param source: the name of what the steps are read from, for the message.
+        :raises PlanError: a step is about an object that is not known to be the VNF's.
+        """
+        keys = [key for key in owned.unknown(steps) if key not in seen]
+        with Informer(self.cluster, Scope(keys)) as informer:
+            listed = collections(keys).intersection(map(Collection.of, keys))
+            read = informer.read(keys, listed)
+        live = {**read, **{key: body for key, body in seen.items() if body is not None}}
+        trusted, foreign = owned.trusted_steps(steps, live, deletes)
+        if foreign:
+            more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
+            raise errors.PlanError(
+                f"{source}: expected steps about objects of this VNF instance, found one about "
+                f"{foreign[0]}{more}. No package of this request describes that object with this "
+                "content, and the object is not known to be the instance's: an account that may "
+                "create Secrets there may have written the step. Nothing was written",
+                next_step=next_step,
+            )
+        return trusted
 
     def plan_of(self, record: Operation) -> Plan:
         """Return the plan of an operation, as far as its journal has it."""

@@ -70,10 +70,7 @@ class StepExecutor(ABC, Generic[S]):
         return abandoned_pods(self.informer.pods_of(workload), before)
 
     def as_before(self, step: S, live: Json) -> Baseline:
-        """Return the baseline for the undo of a workload's step.
-
-        :param live: the workload before it is restored.
-        """
+        """Return the baseline for the undo of a workload's step, before it is restored."""
         restores = known_kind(step.key).counts(step.old)
         return Baseline(
             abandoned=self.abandoned_pods(step.old), conditions=conditions(live), restores=restores

@@ -47,13 +47,7 @@ HIDDEN = "***"
 
 @dataclass(frozen=True)
 class Diagnostician:
-    """Reads what the pods of failing workloads report.
-
-    :param cluster: is asked for Events and logs.
-    :param informer: has the pods and, as far as they are listed, the Secrets.
-    :param secrets: further Secrets whose values may be in a log.
-    :param seconds: how long a diagnosis may take.
-    """
+    """Reads what the pods of failing workloads report; values of *secrets* are hidden."""
 
     cluster: ReadOnlyCluster
     informer: Informer

@@ -205,8 +205,7 @@ class Execution:
             self._stay_ready(workloads)
 
     def _follow(self, steps: Sequence[Step]) -> None:
-        """Before the traffic goes to new Deployments, give them as many pods as the old ones have
-        by now: an autoscaler goes on with these, and the plan may be of before a pause."""
+        """Give new Deployments as many pods as the old ones have now, before the traffic moves."""
         if not any(step.is_switch or step.is_removal for step in steps):
             return
         created = {s.key: s for s in self._steps if s.action is Action.CREATE}
@@ -255,8 +254,7 @@ class Execution:
         return self._outcome().results
 
     def revert_first(self, steps: Sequence[ObjectStep]) -> None:
-        """Revert these steps, without which the API server refuses even to note that all of them
-        are being undone. One that fails is tried again with the others."""
+        """Revert what makes the API server refuse even the note of the undo; later once more."""
         for step in reversed(steps):
             try:
                 deadline = self._waiter.clock() + self.options.undo_timeout
@@ -370,8 +368,7 @@ class Execution:
             self.give_up(f"{step.key} failed: {error}")
 
     def _begun_steps(self) -> list[Step]:
-        """Return the steps that may have been applied: by this run, by an earlier one, or by a
-        coordination script, which may switch over by itself."""
+        """Return the steps that a run may have applied, or a script that switches by itself."""
         has_run = any(isinstance(result.step, ScriptStep) for result in self._results.values())
         return [
             step
@@ -380,10 +377,7 @@ class Execution:
         ]
 
     def give_up(self, cause: str = "") -> NoReturn:
-        """Undo the steps that began, or leave them if so asked; raise as :meth:`run` does.
-
-        :param cause: why; '': the run was cancelled.
-        """
+        """Undo what began, or leave it if so asked, and raise; without a cause it was cancelled."""
         self.refuse_if_lost()
         error = errors.UpdateFailedError if cause else errors.UpdateInterruptedError
         name = _NAMES.get(self.plan.kind, "operation")
@@ -419,10 +413,7 @@ class Execution:
 def pods_by_workload(
     steps: Iterable[ObjectStep], informer: Informer
 ) -> dict[ObjectKey, frozenset[str]]:
-    """Return for each workload of these steps the UIDs of the pods it has now.
-
-    Without those that are being deleted already: they belong to no workload.
-    """
+    """Return for each workload the UIDs of its pods, without those that are being deleted."""
     return {
         step.key: frozenset(
             pod["metadata"]["uid"] for pod in informer.pods_of(step.before) if not is_deleting(pod)

@@ -39,10 +39,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.5
 
 @dataclass(frozen=True)
 class Fence:
-    """The fence around the objects of one journal.
-
-    :param workers: how many objects are written at the same time.
-    """
+    """The fence around the objects of one journal, written by so many *workers*."""
 
     cluster: Cluster
     workers: int

@@ -42,16 +42,12 @@ class Observed:
         self.informer.list(collections(keys))
 
     def read(self, keys: Iterable[ObjectKey], also: Iterable[Collection] = ()) -> Live:
-        """Return all of these objects that exist, with the pods of the workloads among them.
-
-        :param also: collections to list besides.
-        """
+        """Return all of these objects that exist, with pods, and list the collections *also*."""
         keys = tuple(dict.fromkeys(keys))
         return self.informer.read(keys, collections(keys) | frozenset(also))
 
     def read_packages(self, packages: Packages, namespace: str) -> Live:
-        """Return the live objects of packages with what their Services send traffic to, and the
-        Deployments of the VNF's namespace, which may have taken the name of one of them."""
+        """Return the live objects of packages, their traffic, and the namespace's Deployments."""
         keys, described = packages.keys, (packages.old, packages.kept, packages.new)
         self.informer.include(
             keys, [(k, each.body) for objects in described for k, each in objects.items()]
@@ -152,10 +148,7 @@ class PackageGoal(Goal):
     @property
     @abstractmethod
     def packages(self) -> Packages:
-        """What they say; of a goal with one package it is the old one and the new one.
-
-        :raises PackageError: one is wrong.
-        """
+        """What they say; a single package is the old one and the new one."""
 
     def read_manifests(self) -> Sequence[Manifest]:
         """See Goal."""

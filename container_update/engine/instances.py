@@ -77,8 +77,7 @@ def unknown_instance(
 def no_instance(
     cluster: ReadOnlyCluster, namespace: str, instance_id: str | None, options: Options
 ) -> str:
-    """Return a sentence where a namespace does not know an instance, or any; '' where it does, or
-    the account may not look."""
+    """Return a sentence where a namespace does not know an instance, or any, else ''."""
     if _ids(cluster, namespace, options) == frozenset():
         named = f"VNF instance {instance_id}" if instance_id else "VNF instance"
         return f"No {named} is known in namespace {namespace}."
@@ -134,8 +133,7 @@ def recorded_package(
 def manifests_in_record(
     cluster: RetryingReader, namespace: str, instance_id: str | None
 ) -> Mapping[ObjectKey, Manifest] | None:
-    """Return the manifests that an instance runs from; None where no record has them, or it is not
-    trusted, or the account may not read it."""
+    """Return the manifests that an instance runs from; None where no trusted record has them."""
     try:
         record = if_allowed(History(cluster, namespace, instance_id).instance, None)
     except UntrustedError as error:
@@ -149,12 +147,7 @@ def manifests_in_record(
 def refuse_absent(
     keys: Iterable[ObjectKey], live: Container[ObjectKey], package: str, namespace: str
 ) -> None:
-    """Raise NotInstalledError where a VNF has workloads and nothing of it is there: most likely the
-    namespace is another one.
-
-    :param keys: what its packages describe.
-    :param package: the old one; '': the record has it.
-    """
+    """Refuse a VNF of which nothing is there: most likely its namespace is another one."""
     own = [key for key in keys if key.namespace]  # others are perhaps another VNF's too
     workload = next(filter(is_workload, own), None)
     if workload is not None and not any(key in live for key in own):
@@ -270,11 +263,7 @@ def _state(key: ObjectKey, body: Json, informer: Informer) -> WorkloadState:
 
 
 def list_if_allowed(informer: Informer, collections: Iterable[Collection]) -> frozenset[Collection]:
-    """List collections that may not exist, or that the account may not list: these are left out.
-
-    :returns: those that were listed.
-    :raises ClusterError: another reason why one cannot be read.
-    """
+    """List collections, but those that may not be listed or do not exist; return the listed."""
 
     def is_listed(collection: Collection) -> bool:
         informer.list({collection})

@@ -42,22 +42,13 @@ class JournalledRun:
     """Returns the history as it was when the run began."""
 
     def note(self, ended: int, results: Sequence[StepResult]) -> None:
-        """Note in the journal, for a resume, that so many groups of the plan have ended.
-
-        :param results: of the steps of the last one.
-        """
+        """Note, for a resume, how many groups have ended, and the scripts' results of the last."""
         scripts = [result.script for result in results if result.script is not None]
         self.record = self.journal.note(self.record, ended, scripts)
 
     def turn_back(self) -> None:
-        """Note in the journal that the run is being undone; the undo goes on if that fails.
-
-        :raises LeaseLostError: another run has the journal by now.
-        """
-        try:
-            self.record = self.journal.set_phase(self.record, operation.Phase.UNDO)
-        except errors.ClusterError as error:
-            LOG.warning("the journal still says that the update goes on: %s", error)
+        """Note in the journal that the run is being undone; the undo goes on if that fails."""
+        self._note_phase(operation.Phase.UNDO, "still says that the update goes on")
 
     def end(self, undone: Outcome | None = None, cause: str = "") -> None:
         """Keep what the run did in the history, then remove its journal.
@@ -101,16 +92,15 @@ class JournalledRun:
                 raise refusal
             LOG.warning("the journal of a run that ended could not be removed: %s", refusal)
             if not refusal.transient:
-                self._note_end()
+                # the next run would undo what has ended: a webhook may let it be written alone
+                self._note_phase(operation.Phase.END, "does not say that the run has ended")
         self.lock.check()
 
-    def _note_end(self) -> None:
-        """Note in a journal that cannot be removed that nothing is left to do: the next run would
-        undo what has come to its end. A webhook may forbid to delete it and let it be written."""
+    def _note_phase(self, phase: operation.Phase, otherwise: str) -> None:
         try:
-            self.record = self.journal.set_phase(self.record, operation.Phase.END)
+            self.record = self.journal.set_phase(self.record, phase)
         except errors.ClusterError as error:
-            LOG.warning("the journal does not say that the run has ended: %s", error)
+            LOG.warning("the journal %s: %s", otherwise, error)
 
     def _deleted_namespace(
         self, undone: Outcome | None, left: Container[ObjectKey]
@@ -125,12 +115,7 @@ class JournalledRun:
         return None
 
     def _delete_namespace(self, step: ManifestStep) -> bool:
-        """Delete the VNF's own Namespace as the last of all, where it is the one of the step.
-
-        The journal and the lease go with it: a run that is killed before has its journal still.
-
-        :returns: whether it is deleted.
-        """
+        """Delete the VNF's own Namespace, with journal and lease; tell whether it is the step's."""
         cluster, instance_id = self.execution.cluster, self.record.instance_id
         live = cluster.get(step.key)
         if live is None or (
@@ -146,8 +131,7 @@ class JournalledRun:
 
     @property
     def is_over(self) -> bool:
-        """Whether only :meth:`end` is left of it, or of the interrupted run that it goes on with:
-        nothing can be undone any more."""
+        """Whether only :meth:`end` is left: nothing can be undone any more."""
         return self.record.phase is operation.Phase.END
 
     @contextmanager
@@ -168,8 +152,7 @@ class JournalledRun:
             self.end()
 
     def _undo_if_locked_out(self) -> None:
-        """Undo the run where an admission webhook or policy that it has written lets the API server
-        refuse the renewal of its own lease: no later operation could change or remove the VNF."""
+        """Undo the run where its own webhook or policy refuses the renewal of the lease."""
         steps = self.record.object_steps
         written = [s for s in steps if order.judges(s.key) and not s.is_removal]
         if written and (error := self.lock.refused_renewal()) is not None:
@@ -178,12 +161,7 @@ class JournalledRun:
             self.execution.give_up(f"{key} failed: with it, the lease cannot be renewed: {error}")
 
     def _confirm_and_keep(self, undone: Outcome | None, cause: str) -> None:
-        """Confirm the lease, and write the revision of this run meanwhile.
-
-        The parameters are those of :meth:`end`.
-
-        :raises LeaseLostError: another run may have gone on, which keeps its outcome.
-        """
+        """Confirm the lease and write the revision meanwhile, to be forgotten if that is lost."""
         keep = context_threads.in_background(lambda: self._keep_history(undone, cause))
         try:
             self.lock.confirm()
@@ -212,11 +190,7 @@ class JournalledRun:
         return self.record.origin.kind == UNINSTALL
 
     def _forget_instance(self, *, is_kept: bool) -> None:
-        """Delete the history of an instance that is no more.
-
-        :param is_kept: its namespace stays, and a summary of the history in it.
-        :raises ClusterError: that is not possible now.
-        """
+        """Delete the history of an instance that is no more; *is_kept*: but for a summary."""
         if not self.is_over:
             self.record = self.journal.set_phase(self.record, operation.Phase.END)
         is_kept = is_kept and self.execution.options.history > OF_VNFM

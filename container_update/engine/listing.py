@@ -155,11 +155,7 @@ def list_uninstalled(
     namespace: str = "",
     options: Options = Options(),  # noqa: B008
 ) -> tuple[tuple[InstanceState, ...], tuple[tuple[str, str | None, Revision], ...]]:
-    """Return the VNF instances that were uninstalled, and their operations, the newest first.
-
-    :param namespace: '': all of them.
-    :raises ClusterError: the account may not list Secrets there.
-    """
+    """Return the instances that were uninstalled and their operations, the newest first."""
     found = sorted(
         uninstalled.read(RetryingReader(cluster, options.retry_seconds), namespace),
         key=lambda each: time_of(each[2][0].ended),
@@ -199,8 +195,7 @@ def _state(
 
 @contextmanager
 def _warned_once() -> Iterator[list[ContainerUpdateError]]:
-    """Yield a list for the errors of untrusted records; log the first one, and the number of the
-    others."""
+    """Yield a list for the errors of untrusted records; log the first one, and their number."""
     refused: list[ContainerUpdateError] = []
     yield refused
     if refused:

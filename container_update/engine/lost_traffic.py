@@ -6,9 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
-from container_update.model.cluster import ReadOnlyCluster, if_allowed
+from container_update.model.cluster import ReadOnlyCluster, items_if_allowed
 from container_update.model.objects import Collection, Json, ObjectKey, is_of
 from container_update.model.plan import Note, Plan
 from container_update.planning.steps import ManifestStep
@@ -37,8 +36,7 @@ class _Pods:
 
 
 def with_lost_traffic_noted(plan: Plan, cluster: ReadOnlyCluster) -> Plan:
-    """Return a plan with a note on each foreign Service that selects only pods whose labels it
-    changes. If it changes none, no Service is read."""
+    """Return a plan with a note on each foreign Service whose pods it takes away."""
     steps = [s for s in plan.steps if isinstance(s, ManifestStep) and is_workload(s.key)]
     notes: list[Note] = []
     for namespace in sorted({step.key.namespace for step in steps}):
@@ -58,7 +56,7 @@ def _notes(
     plan: Plan, workloads: Sequence[_Pods], namespace: str, cluster: ReadOnlyCluster
 ) -> Iterator[Note]:
     own = {manifest.key for manifest in plan.manifests} | {step.key for step in plan.steps}
-    for service in _list_if_allowed(cluster, Collection("", "Service", namespace)):
+    for service in items_if_allowed(cluster, Collection("", "Service", namespace)):
         key = ObjectKey("", "Service", namespace, service["metadata"]["name"])
         selector = (service.get("spec") or {}).get("selector") or {}
         before, after = (
@@ -68,7 +66,7 @@ def _notes(
         if key in own or is_of(plan.instance_id, service) or after or not before:
             continue
         labels = ",".join(f"{name}={value}" for name, value in selector.items())
-        pods = _list_if_allowed(cluster, Collection("", "Pod", namespace, labels=labels))
+        pods = items_if_allowed(cluster, Collection("", "Pod", namespace, labels=labels))
         running = (pod for pod in pods if not (is_deleting(pod) or is_finished(pod)))
         owners = [next((w for w in workloads if w.has(pod)), None) for pod in running]
         lost = {str(each.workload) for each in owners if each}
@@ -78,12 +76,6 @@ def _notes(
                 ": all of its pods go, so its traffic is lost unless its selector is changed too"
             )
             yield Note(key, text)
-
-
-def _list_if_allowed(cluster: ReadOnlyCluster, collection: Collection) -> Sequence[Json]:
-    """Return the objects of a collection; none where the account may not list it."""
-    listing = if_allowed(partial(cluster.list, collection), None)
-    return listing.items if listing else ()
 
 
 def _pods_of(body: Json | None) -> Json | None:

@@ -86,10 +86,7 @@ class Noted:
         return cls(values["states"], values["seconds"], waits, values["undo"])
 
     def states_of_steps(self, *, runs: bool) -> tuple[StepProgress, ...]:
-        """Return how far each step is, for people.
-
-        :param runs: a process carries the operation out.
-        """
+        """Return how far each step is, for people; *runs*: a process carries them out."""
         begun = "running" if self.undo is None else "being undone"
         begun = begun if runs else "interrupted"
         words = {NOT_BEGUN: "not started", BEGUN: begun}

@@ -45,8 +45,7 @@ NO_ACTION = "no action"
 
 
 def remarks(plan: Plan) -> list[Json]:
-    """Return what a plan leaves alone, in the form of steps, one for an object: ``not applied`` has
-    the field paths of changes that do not take effect, ``note`` has everything else."""
+    """Return the notes of a plan as steps: ``not applied`` with field paths, ``note`` else."""
     texts: dict[tuple[str, ObjectKey], list[str]] = {}
     for action, notes in (("not applied", plan.ignored), ("note", plan.notes)):
         for note in notes:

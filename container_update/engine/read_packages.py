@@ -77,9 +77,7 @@ def _pair(
     if isinstance(before, InstanceRecord):
         old, old_vdus = before.by_path, before.vdus
     else:
-        files = placing.def_files or tuple(before.manifest_files())
-        old, old_vdus = read_manifests(before, files, placing, known), dict(before.vdus())
-        refuse_none(old, before, placing.def_files)
+        old, old_vdus = described_in(before, placing, known), dict(before.vdus())
     new_files = request.def_files or (*after.manifest_files(), *filter(fetch.is_url, old))
     listed = read_manifests(after, new_files, placing, known)
     refuse_none(listed, after, request.def_files)
@@ -100,22 +98,22 @@ def _pair(
 
 
 def packages_of(package: csar.Csar, placing: Placing) -> Packages:
-    """Return an opened package as both the old one and the new one, for a VNF that keeps it.
-
-    :raises PackageError: the package is wrong.
-    """
+    """Return an opened package as both the old one and the new one, for a VNF that keeps it."""
     by_path = described_in(package, placing)
     objects, vdus = match.index(by_path), dict(package.vdus())
     return Packages(objects, objects, vdus, vdus, package.vnfd_id, tuple(by_path))
 
 
-def described_in(package: csar.Csar, placing: Placing) -> dict[str, tuple[Manifest, ...]]:
+def described_in(
+    package: csar.Csar, placing: Placing, known: ReadDocuments | None = None
+) -> dict[str, tuple[Manifest, ...]]:
     """Return the manifests of an opened package by their def-files, each under the identity that
     its object has in the cluster.
 
     :raises PackageError: a manifest is wrong, or an object is there twice.
     """
-    by_path = read_manifests(package, placing.def_files or package.manifest_files(), placing)
+    files = placing.def_files or package.manifest_files()
+    by_path = read_manifests(package, files, placing, known)
     refuse_none(by_path, package, placing.def_files)
     match.index(by_path)
     return by_path
@@ -124,8 +122,7 @@ def described_in(package: csar.Csar, placing: Placing) -> dict[str, tuple[Manife
 def described_by(
     request: InstallRequest | TerminateRequest, options: Options
 ) -> tuple[Manifest, ...]:
-    """Return all manifests of the package of a request, as :func:`described_in` does; none where it
-    names none."""
+    """Return the manifests of a request's package, as :func:`described_in`; none without one."""
     if request.package is None:
         return ()
     with csar.open_package(request.package, options=options) as opened:
@@ -180,10 +177,7 @@ def read_manifests(
 
 
 def refuse_none(manifests: match.ByPath, package: csar.Csar, def_files: Sequence[str] = ()) -> None:
-    """Raise PackageError where a package, or those of its files that are named, has no manifests.
-
-    :param manifests: what was read of it.
-    """
+    """Raise PackageError where a package, or its named files, have no manifests."""
     if not any(manifests.values()):
         from container_update.package.tools import no_manifests  # noqa: PLC0415, for the error
 
@@ -198,11 +192,7 @@ def place_manifest(manifest: Manifest, request: Placing) -> Manifest:
 
 
 def check_packages(request: ChangeRequest, new: csar.Csar, old: csar.Csar | None) -> None:
-    """Check that the new package is the one of the request, and that the scripts are there.
-
-    :param old: None where it is not at hand.
-    :raises PackageError: the new package is another one, or a script is in neither package.
-    """
+    """Check that the new package is the one of the request, and that the scripts are there."""
     if new.vnfd_id and new.vnfd_id != request.vnfd_id:
         raise PackageError(
             f"vnfdId: expected {new.vnfd_id}, which the VNFD in {new.source} has, found "
@@ -241,10 +231,7 @@ def _refuse_unknown_vdus(request: ChangeRequest, packages: Packages) -> None:
 
 
 def stored_images(cluster: ReadOnlyCluster, bodies: Iterable[Json]) -> StoredImages:
-    """Return the images of these live workloads as the server would store them, by dry runs.
-
-    A workload whose dry run is refused is left out: its package decides alone.
-    """
+    """Return live workloads' images as the server would store them; none where it refuses."""
     stored = {}
     for body in bodies:
         try:

@@ -152,12 +152,7 @@ class ClusterRecovery(Recovery[Operation]):
 
     @contextmanager
     def hold(self, record: Operation) -> Iterator[None]:
-        """See Recovery; what the block opens is closed after it.
-
-        A frozen instance lets an operation be ended, not make room for another one.
-
-        :raises ClusterError: the account lacks a right; nothing was written.
-        """
+        """See Recovery; a frozen instance lets an operation be ended, not make room for another."""
         try:
             self._owns = self._instance.require_rights(self._instance.plan_of(record))
         except errors.ClusterError:  # an untrustworthy journal is the more important error
@@ -233,10 +228,7 @@ class ClusterRecovery(Recovery[Operation]):
         )
 
     def _with_trusted_steps(self, record: Operation, *, goes_back: bool) -> Operation:
-        """Return a record with the steps of it that may be carried out, or undone.
-
-        :raises PlanError: one is about an object that is not known to be the VNF's.
-        """
+        """Return a record with the steps of it that may be carried out, or undone."""
         if self._instance.cluster.journal_key:  # it is signed, or it would not have been read
             return record
         known = self._described()
@@ -246,7 +238,8 @@ class ClusterRecovery(Recovery[Operation]):
             is_known = keys is None or step.key in keys
             return step.group < record.ended_groups and not (step.waits_again or is_known)
 
-        trust = self._instance.trust(known, record.namespaces, all_of_it=known is None)
+        instance = self._instance
+        owned = instance.owned_objects(known, record.namespaces, all_of_it=known is None)
         # steps that have ended are not repeated, and no undo brings back what the plan created
         left = [
             step
@@ -254,7 +247,7 @@ class ClusterRecovery(Recovery[Operation]):
             if not (step.is_removal and step.is_of_new_object if goes_back else is_over(step))
         ]
         deletes = Action.CREATE if goes_back else Action.DELETE
-        steps = trust.steps_of(left, {}, deletes, str(self._journal.key))
+        steps = instance.trusted_steps(owned, left, {}, deletes, str(self._journal.key))
         scripts = (step for step in record.steps if not isinstance(step, ObjectStep))
         ordered = sorted((*steps, *scripts), key=lambda step: step.group)
         return replace(record, steps=tuple(ordered))

@@ -18,8 +18,7 @@ from container_update.engine.checks.namespaces import refuse_if_known_missing
 from container_update.engine.cluster_instance import ClusterInstance, restarted_pods
 from container_update.engine.cluster_view import ClusterView
 from container_update.engine.goals.change import PackageChange
-from container_update.engine.goals.change_request import ChangeRequest
-from container_update.engine.goals.from_vnfm import FromVnfm
+from container_update.engine.goals.change_request import ChangeRequest, FromVnfm
 from container_update.engine.read_packages import described_in
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster, ReadOnlyCluster
@@ -30,8 +29,8 @@ from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.requests import (
     ChangePackageRequest,
-    InstallRequest,
     PackageIdentity,
+    Placing,
     names,
 )
 from container_update.model.scripts import NEW, OLD
@@ -167,10 +166,7 @@ def _with_pods(instance: ClusterInstance, outcome: Outcome) -> Outcome:
 
 
 def _hold_of(instance: ClusterInstance) -> str:
-    """Return the name of the hold at which the operation waits for a person.
-
-    :raises PlanError: it does not.
-    """
+    """Return the name of the hold at which the operation waits for a person, or refuse."""
     record = instance.journal.read()
     if record is None or record.held_at is None:
         state = "none under way" if record is None else f"one that is {record.progress()}"
@@ -207,10 +203,10 @@ def recorded_change(
         context["request"],
         old,
         new,
-        tuple(context["defFiles"]),
-        namespace,
-        context["oneNamespace"],
-        record.instance_id,
+        def_files=tuple(context["defFiles"]),
+        namespace=namespace,
+        one_namespace=context["oneNamespace"],
+        instance_id=record.instance_id,
     )
     vnfm = FromVnfm(instance=context["instance"])
     return PackageChange(request, cluster, options, vnfm), named
@@ -253,15 +249,12 @@ class Named:
 
     @classmethod
     def read(cls, packages: Iterable[str], here: str, options: Options) -> Named:
-        """Open these packages.
-
-        :param here: the VNF's namespace.
-        """
+        """Open these packages; *here*: the VNF's namespace."""
         paths, manifests = dict[str, str](), list[Manifest]()
         for path in filter(None, packages):
             with csar.open_package(path, options=options) as package:
                 paths[package.sha256()] = path
-                by_path = described_in(package, InstallRequest(path, namespace=here))
+                by_path = described_in(package, Placing(namespace=here))
             for manifest in chain.from_iterable(by_path.values()):
                 moved = replace(manifest.key, namespace=here) if manifest.key.namespace else None
                 manifests += [manifest, *([replace(manifest, key=moved)] if moved else [])]

@@ -65,10 +65,7 @@ class RolloutWaiter:
         return self.waiter.informer
 
     def until_ready(self, key: ObjectKey, deadline: float, before: Json | None = None) -> None:
-        """Wait until a workload that was created has all of its pods Ready.
-
-        :param before: what it is created again from: it need not be more ready than that.
-        """
+        """Wait until a created workload is Ready; *before*: it need not be more so than that."""
         kind = known_kind(key)
         if kind.is_pod:
             self.until_recreated(key, "", deadline, before)
@@ -137,11 +134,7 @@ class RolloutWaiter:
     def until_recreated(
         self, key: ObjectKey, old_uid: str, deadline: float, before: Json | None = None
     ) -> None:
-        """Wait until a Pod of that name with another UID is Ready, or has ended.
-
-        :param before: what it is created again from: where that was not Ready, nothing is waited
-            for.
-        """
+        """Wait for a Pod with another UID to be Ready or over, if it was Ready *before*."""
         old = Baseline(frozenset({old_uid}))
         if (
             before is not None
@@ -239,8 +232,7 @@ def _step_wait(
 
 
 def followed_by(steps: Iterable[ObjectStep]) -> frozenset[Collection]:
-    """Return what to watch while these steps are carried out: the traffic only of Services that are
-    there before and afterwards."""
+    """Return what to watch while steps are carried out, traffic only of Services that stay."""
     passing = (Action.CREATE, Action.DELETE)
     return watched_collections(
         s.key

@@ -101,8 +101,7 @@ class StalePlanError(PlanError):
 
 
 def refuse_unfit(request: Saveable) -> None:
-    """Raise NotSavedError for a request that no file shall keep: its package is read once only, or
-    it has a password."""
+    """Refuse a request that no file shall keep: with standard input, or with a password."""
     from container_update.engine.goals.change_request import secrets_in  # noqa: PLC0415, slow
 
     values = asdict(request)
@@ -144,11 +143,7 @@ def request_of(saved: Mapping[str, Any]) -> Saveable:
 
 
 def save(path: Path, plan: Plan, request: Saveable, server: str) -> None:
-    """Write a plan to a file; an older saved plan is replaced.
-
-    :param request: what it was made for.
-    :raises NotSavedError: the file exists and is something else, or cannot be written.
-    """
+    """Write a plan and its request to a file; only an older saved plan is replaced."""
     refuse_unfit(request)
     lasting = tuple(note for note in plan.notes if not isinstance(note, Obstacle))
     plan = replace(plan, notes=lasting)
@@ -170,10 +165,7 @@ def save(path: Path, plan: Plan, request: Saveable, server: str) -> None:
 
 
 def load(path: Path) -> Mapping[str, Any] | None:
-    """Return a saved plan; None where the file is none.
-
-    :raises PlanError: the file was a saved plan, and is damaged.
-    """
+    """Return a saved plan; None where the file is none; PlanError where it is damaged."""
     body = _read(path)
     if body is None:
         return None
@@ -235,11 +227,7 @@ def _object_of(entry: Any) -> str:
 
 
 def _versions(plan: Plan) -> dict[str, str]:
-    """Return what shows whether an object that the plan changes is still the same.
-
-    That is its resourceVersion; of an object with a status, whose controller moves that all the
-    time, a digest of everything else.
-    """
+    """Return what shows whether the objects that a plan changes are still the same."""
     return {str(step.key): _version(step.before) for step in object_steps(plan)}
 
 
@@ -253,8 +241,7 @@ def _version(body: Json | None) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file that only its owner can read: what is approved with it, no other user shall have
-    changed; not through a link to another one."""
+    """Write a file that its owner alone can read or change, not through a link to another."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
     with os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8") as file:
         os.fchmod(file.fileno(), 0o600)

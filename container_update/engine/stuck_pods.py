@@ -44,10 +44,7 @@ class StuckPods:
     _deleted: set[str] = field(default_factory=set, init=False)
 
     def refuse(self, pods: Iterable[Json], to_replace: Collection[str]) -> None:
-        """Raise StuckError where a pod that is to be replaced is stuck.
-
-        :param to_replace: their UIDs.
-        """
+        """Raise StuckError where a pod that is to be replaced is stuck."""
         uids = self.started.union(to_replace)
         old = (pod for pod in pods if pod["metadata"]["uid"] in uids)
         if stuck := [pod for pod in old if self._is_stuck(pod)]:
@@ -63,10 +60,7 @@ class StuckPods:
         return for_long or uid in self.known or is_held_up(pod)
 
     def delete(self, pods: Iterable[Json]) -> None:
-        """Delete pods, which are never found again.
-
-        :raises ClusterError: the API server refused.
-        """
+        """Delete pods, which are never found again."""
         for pod in pods:
             key, uid = ObjectKey.of(pod), pod["metadata"]["uid"]
             try:

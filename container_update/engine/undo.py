@@ -124,8 +124,7 @@ class Undo:
         yield from _together(last)
 
     def _is_gone(self, key: ObjectKey) -> bool:
-        """Tell whether an old workload has to be created again. True where that cannot be read: to
-        restore configuration first is right in both cases."""
+        """Tell whether an old workload has to be created again, as where it cannot be read."""
         live = self._read(key)
         return live is None or is_deleting(live)
 

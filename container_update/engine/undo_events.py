@@ -31,11 +31,7 @@ _LONGEST = 1024
 
 @dataclass
 class EventRecorder:
-    """Records the Events of one run.
-
-    :param cluster: without retries: an Event is not worth waiting for.
-    :param why: the reason that the user gave for the operation.
-    """
+    """Records the Events of one run, without retries, with the user's reason *why*."""
 
     cluster: Cluster
     why: str = ""

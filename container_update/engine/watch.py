@@ -46,10 +46,7 @@ def attach(
     namespace: str = "default",
     instance_id: str | None = None,
 ) -> Watch | None:
-    """Return the operation that is under way, to be followed; None where there is none.
-
-    :raises PlanError: there is no such namespace.
-    """
+    """Return the operation that is under way, to be followed; None where there is none."""
     retrying = RetryingReader(cluster, options.retry_seconds)
     operation = ClusterView(retrying, namespace, instance_id, options)
     record = operation.journal.read()
@@ -89,10 +86,7 @@ class Watch:
         return self._end()
 
     def _is_under_way(self) -> bool:
-        """Report the notes since the last look; return whether the operation goes on.
-
-        :raises UpdateInterruptedError: no process holds its lease.
-        """
+        """Report the notes since the last look; return whether the operation goes on."""
         view = self.operation
         lease = view.cluster.get(lease_key(view.namespace, view.instance_id))
         if lease is not None and (noted := Noted.of(lease, self.record)) is not None:
@@ -166,10 +160,7 @@ class Watch:
         return next((each for each in revisions if each.operation == self.record.operation), None)
 
     def _outcome(self, rest: StepState) -> Outcome:
-        """Return the result of each step.
-
-        :param rest: the state of a step that has begun and of which nothing else is known.
-        """
+        """Return the result of each step; *rest*: of one that began and is not known further."""
         results = []
         for number, step in enumerate(self.record.steps):
             result = self._noted.result(number, step)

@@ -166,10 +166,7 @@ class ObjectWriter:
         return True
 
     def recreate(self, body: Json, is_own: Callable[[Json], bool], deadline: float) -> None:
-        """Delete the object with the UID in *body* and create it as that says.
-
-        :raises NotReadyError: see :meth:`wait_until_settled`.
-        """
+        """Delete the object with the UID in *body* and create it as that says."""
         self.delete(body)
         self.create(new_object(body, body["metadata"]["namespace"], {}), is_own, deadline)
 

@@ -174,6 +174,13 @@ class ReadOnlyCluster(Protocol):
         """Close the connections."""
 
 
+def items_if_allowed(
+    cluster: ReadOnlyCluster, collection: Collection, *, if_missing: bool = False
+) -> tuple[Json, ...]:
+    """Return the objects of a collection; none as :func:`if_allowed`."""
+    return if_allowed(lambda: cluster.list(collection).items, (), if_missing=if_missing)
+
+
 class Cluster(ReadOnlyCluster, Protocol):
     """An API server that an operation may also write to.
 

@@ -38,10 +38,7 @@ def daemon(target: Callable[..., object], *arguments: Any, name: str) -> threadi
 
 @contextmanager
 def beside(act: Callable[[threading.Event], object], name: str) -> Iterator[None]:
-    """Run a function in a thread of its own beside the block.
-
-    :param act: has to return when the event is set, which is when the block ends.
-    """
+    """Run a function in a thread beside the block; it has to return when the event is set."""
     ended = threading.Event()
     thread = daemon(act, ended, name=name)
     thread.start()

@@ -66,10 +66,7 @@ class OperationRecord(ABC):
         return None
 
     def progress(self, *, runs: bool = False) -> str:
-        """Return its progress, for people.
-
-        :param runs: a process carries it out.
-        """
+        """Return its progress, for people; *runs*: a process carries it out."""
         if self.held_at is not None:
             return f"waits for a person ({self.held_at.key.name}): promote or abort it"
         if self.phase is Phase.END:
@@ -78,10 +75,7 @@ class OperationRecord(ABC):
         return "being undone" if self.phase is Phase.UNDO else going
 
     def overview(self, states: Sequence[StepProgress] = ()) -> Iterator[str]:
-        """Yield lines about its plan, for people: objects and actions, never content.
-
-        :param states: of each step; empty: not known.
-        """
+        """Yield its objects and actions for people, with the states where known; never content."""
         for number, step in enumerate(self.planned):
             state = states[number] if states else StepProgress()
             parts = (state.state, str(step.key), step.action.value, state.message)
@@ -213,10 +207,7 @@ _COMMON = ("operation", "host", "started", "goal", "instance_id")
 
 
 def to_values(record: OperationRecord, version: int) -> Json:
-    """Return what every record has as plain values, without the phase.
-
-    :param version: of the format.
-    """
+    """Return what every record has as plain values, without the phase, in a format."""
     return {"format": version, **{name: getattr(record, name) for name in _COMMON}}
 
 

@@ -165,8 +165,7 @@ class Outcome:
 
     @property
     def kept(self) -> tuple[ObjectKey, ...]:
-        """The objects that were created and that an undo left: their annotation says so, or it is
-        a Namespace that is not empty."""
+        """What was created and an undo left: it is to be kept, or a Namespace that is not empty."""
         return (*self._of_undo(Reverted.KEPT), *self._of_undo(Reverted.NOT_EMPTY))
 
     @property

@@ -48,10 +48,7 @@ def pack(content: object) -> bytes:
 
 
 def unpack(data: bytes) -> Any:
-    """Return what :func:`pack` was given.
-
-    :raises: one of :data:`DAMAGED`: another client wrote it.
-    """
+    """Return what :func:`pack` was given; raises DAMAGED."""
     unpacker = zlib.decompressobj(wbits=_GZIP)
     text = unpacker.decompress(data, MAX_BYTES)
     if not unpacker.eof:

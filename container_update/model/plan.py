@@ -327,9 +327,7 @@ class Plan:
 
     @property
     def unrepeatable(self) -> frozenset[Place]:
-        """The steps that are not to be carried out again once their group has ended: scripts,
-        Jobs that the server removes when they have run, and those whose object a later step changes
-        further."""
+        """The steps that are not to be carried out again once their group has ended."""
         last = {key: step.place for step in self.steps for key in step.concerns}
         return frozenset(
             step.place

@@ -54,10 +54,7 @@ class Program:
     """How many bytes it may use, where the system can limit that; 0: as many as we."""
 
     def environment(self, folder: str = "") -> dict[str, str]:
-        """Return its environment.
-
-        :param folder: its own one, if it has one.
-        """
+        """Return its environment, with a *folder* of its own if it has one."""
         names = os.environ if self.inherits is None else self.inherits
         kept = {name: os.environ[name] for name in names if name in os.environ}
         return {**kept, **(dict.fromkeys(_HOMES, folder) if folder else {}), **self.sets}
@@ -174,8 +171,7 @@ def read_output(streams: Sequence[IO[bytes] | None], end: float, most: int) -> t
 
 
 def _limit(process: int, memory: int, seconds: float) -> None:
-    """Limit the memory of a process, and its processor time: it ends also where we do not live to
-    end it. Source: prlimit(2), which Linux has."""
+    """Limit memory and processor time of a process, where the system can: prlimit(2)."""
     wanted = {resource.RLIMIT_DATA: memory, resource.RLIMIT_CPU: math.ceil(seconds) + 1}
     for what, most in wanted.items() if hasattr(resource, "prlimit") else ():
         ours = resource.getrlimit(what)[1]

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from dataclasses import dataclass, field, fields
+from typing import Any, Final
 
 DEF_FILES: Final = "lcm-kubernetes-def-files"
 """The attribute that lists the files a CNF is made of: in additionalParams of requests and of v1
@@ -26,24 +26,27 @@ _HASH_DIGITS = 12
 """Of a hash, as people compare it."""
 
 
-class Placing(Protocol):
+@dataclass(frozen=True, kw_only=True)
+class Placing:
     """Which def-files make up a VNF, and where their objects go: what most requests say."""
 
-    @property
-    def def_files(self) -> tuple[str, ...]:
-        """Paths in the package, or URLs; empty: every manifest that the package lists."""
+    def_files: tuple[str, ...] = ()
+    """Of the instance: paths in its package, or URLs; empty: every manifest that it lists."""
+    namespace: str = "default"
+    """The namespace of manifests that name none."""
+    one_namespace: bool = False
+    """All objects are in *namespace*, as Tacker creates them; that of a manifest is ignored."""
+    instance_id: str | None = None
+    """The VNF instance; objects that bear another one's label are refused."""
 
     @property
-    def namespace(self) -> str:
-        """The namespace of manifests that name none."""
-
-    @property
-    def one_namespace(self) -> bool:
-        """Every namespaced object is in that namespace, also where its manifest names another."""
+    def placing(self) -> dict[str, Any]:
+        """These four fields, for another request about the same instance."""
+        return {each.name: getattr(self, each.name) for each in fields(Placing)}
 
 
 @dataclass(frozen=True)
-class UpdateRequest:
+class UpdateRequest(Placing):
     """A request to update an instance from one package to another.
 
     >>> UpdateRequest(old="packages/v1", new="packages/v2", namespace="cnf").one_namespace
@@ -55,22 +58,16 @@ class UpdateRequest:
     read once. A folder may be a package, as Tacker unpacks it, or just have YAML files. Empty: what
     the record of the instance in the cluster says."""
     new: str
-    def_files: tuple[str, ...] = ()
-    """The instance's def-files: paths in the package or URLs. Empty: every manifest it lists."""
     config_paths: tuple[str, ...] = ()
     """``configmap_secret_paths`` of the request: the files of the new package whose ConfigMaps and
     Secrets are written, and no others; empty: the packages alone decide."""
-    namespace: str = "default"
-    """The namespace of manifests that name none."""
-    one_namespace: bool = False
-    """All objects are in *namespace*, as Tacker creates them; that of a manifest is ignored."""
-    instance_id: str | None = None
-    """The VNF instance; objects that bear another one's label are refused."""
 
 
 @dataclass(frozen=True)
-class InstallRequest:
+class InstallRequest(Placing):
     """A request to create what a package describes.
+
+    Without an id the instance gets the product's name, where no instance has it yet.
 
     >>> InstallRequest("packages/v1", namespace="cnf").instance_id is None
     True
@@ -78,22 +75,13 @@ class InstallRequest:
 
     package: str
     """A folder, a CSAR zip, a YAML file, or ``-`` for standard input."""
-    def_files: tuple[str, ...] = ()
-    """Paths in the package; empty: every manifest that it lists."""
-    namespace: str = "default"
-    """The namespace of manifests that name none."""
-    one_namespace: bool = False
-    """All objects go to *namespace*; that of a manifest is ignored."""
-    instance_id: str | None = None
-    """The VNF instance; becomes the label that Tacker puts on what it creates. None: the product's
-    name, where no instance has it yet."""
     create_namespace: bool = False
     """Create *namespace* where it does not exist. It is no part of the package."""
 
 
 @dataclass(frozen=True)
-class TerminateRequest:
-    """A request to delete the objects of a VNF instance.
+class TerminateRequest(Placing):
+    """A request to delete the objects of a VNF instance; without an id, of one installed so.
 
     Objects that hold data and cluster-scoped objects stay, unless they are included.
 
@@ -104,11 +92,6 @@ class TerminateRequest:
     package: str | None = None
     """What the instance runs from: its kinds are looked through, beside those of the instance's
     record and of workloads and what belongs to them. None: there is no need to."""
-    def_files: tuple[str, ...] = ()
-    namespace: str = "default"
-    one_namespace: bool = False
-    instance_id: str | None = None
-    """None: one that was installed without an id."""
     delete_data: bool = False
     """The PersistentVolumeClaims too, and with them the data."""
     delete_shared: bool = False
@@ -135,7 +118,7 @@ class UndoRequest:
 
 
 @dataclass(frozen=True)
-class ChangePackageRequest:
+class ChangePackageRequest(Placing):
     """A ChangeCurrentVnfPkgRequest with what it does not say.
 
     >>> body = {"additionalParams": {"upgrade_type": "Blue-Green"}}
@@ -148,12 +131,6 @@ class ChangePackageRequest:
     old: str
     """The package that the VNF runs from, as ``UpdateRequest.old``."""
     new: str
-    def_files: tuple[str, ...] = ()
-    """The instance's def-files; empty: every manifest that *old* lists."""
-    namespace: str = "default"
-    one_namespace: bool = False
-    instance_id: str | None = None
-    """The VNF instance; objects that bear another one's label are refused."""
     instance: str | None = None
     """A JSON file with the VnfInstance, which scripts and *records* need."""
     records: str | None = None
@@ -161,43 +138,35 @@ class ChangePackageRequest:
 
 
 @dataclass(frozen=True)
-class HealRequest:
+class _UpkeepRequest(Placing):
+    package: str
+    """What the VNF runs from."""
+    request_id: str = field(default="", kw_only=True)
+    """Two tries of one request have the same; empty: it is tried once."""
+
+
+@dataclass(frozen=True)
+class HealRequest(_UpkeepRequest):
     """A request to replace broken pods, or to make the whole VNF what its package says.
 
     >>> HealRequest("packages/v1", vnfcs=(("VDU1", "web-0"),)).namespace
     'default'
     """
 
-    package: str
-    """What the VNF runs from."""
     vnfcs: tuple[tuple[str, str], ...] = ()
     """VDU id and pod name of each VNFC; empty: the whole VNF."""
-    def_files: tuple[str, ...] = ()
-    namespace: str = "default"
-    one_namespace: bool = False
-    instance_id: str | None = None
-    request_id: str = ""
-    """Two tries of one request have the same; empty: it is tried once."""
 
 
 @dataclass(frozen=True)
-class ScaleRequest:
+class ScaleRequest(_UpkeepRequest):
     """A request for other numbers of pods, so many of them Ready and no more there.
 
     >>> ScaleRequest("packages/v1", numbers={"VDU1": 3}).instance_id is None
     True
     """
 
-    package: str
-    """What the VNF runs from."""
     numbers: Mapping[str, int]
     """VDU id to number of pods."""
-    def_files: tuple[str, ...] = ()
-    namespace: str = "default"
-    one_namespace: bool = False
-    instance_id: str | None = None
-    request_id: str = ""
-    """Two tries of one request have the same; empty: it is tried once."""
 
 
 Saveable = UpdateRequest | InstallRequest | TerminateRequest | UndoRequest | ChangePackageRequest

@@ -71,10 +71,7 @@ class Scaling:
         )
 
     def level(self, level_id: str | None) -> Level:
-        """Return an instantiation level; None: the default one, which may be empty.
-
-        :raises PackageError: there is no such level.
-        """
+        """Return an instantiation level, None: the default one, or raise PackageError."""
         if level_id is None:
             first = dict.fromkeys(self.aspects, 0)
             return self.levels.get(self.default_level) or Level(first, {})
@@ -87,10 +84,7 @@ class Scaling:
         return self.levels[level_id]
 
     def scaled_level(self, aspect_id: str, level: int, steps: int) -> int:
-        """Return the level of an aspect after *steps* out, or in where negative.
-
-        :raises PackageError: there is no such aspect, or no such level.
-        """
+        """Return the level of an aspect after *steps* out, or in where negative, or refuse them."""
         aspect = self.aspects.get(aspect_id)
         if aspect is None:
             known = ", ".join(self.aspects) or "none"
@@ -198,10 +192,7 @@ class _Policies:
         return numbers
 
     def default_level(self) -> str:
-        """Return the id of the default instantiation level; '' where there is none.
-
-        SOL001: the only level is the default one.
-        """
+        """Return the default instantiation level, as the only one is (SOL001); '' for none."""
         for properties, _ in self._of("InstantiationLevels"):
             levels = list(_mapping(properties.get("levels")))
             return str(properties.get("default_level") or (levels[0] if len(levels) == 1 else ""))

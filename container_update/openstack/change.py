@@ -15,8 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from container_update.engine.goals import upgrade_types
-from container_update.engine.goals.change_request import ChangeRequest
-from container_update.engine.goals.from_vnfm import FromVnfm
+from container_update.engine.goals.change_request import ChangeRequest, FromVnfm
 from container_update.engine.goals.request_schema import (
     COORDINATE_NEW,
     COORDINATE_OLD,

@@ -147,10 +147,7 @@ class BlueGreenPlanner(Strategy):
         return replicas(pair.live)
 
     def waits(self, steps: Sequence[Step]) -> Iterator[Iterable[Step]]:
-        """Yield what the request wants to wait for: the new pods are Ready, the old ones serve.
-
-        Also where no Deployment is known to take the place of another one.
-        """
+        """Yield the waits before the switch, also where no Deployment replaces another one."""
         gone = (step.is_removal and is_workload(step.key) for step in steps)
         if any(gone) or any(step.is_switch for step in steps):
             yield from pauses(self.params, "before the switch", self._changes(steps))
@@ -192,8 +189,7 @@ class BlueGreenPlanner(Strategy):
         yield [self._hand_over(key, pair) for key, pair in handed.items()]
 
     def _refuse_rivals(self, handed: Iterable[ObjectKey]) -> None:
-        """Raise PlanError where another Deployment selects pods of one that is handed over: it
-        would adopt the ReplicaSet, and its controller would scale that down."""
+        """Refuse a Deployment that would adopt a handed-over ReplicaSet, and scale it down."""
         bodies = {key: self._new_body(pair) for key, pair in self.pairs.items()}
         gone = {pair.blue for pair in self.pairs.values()}
         others = {
@@ -346,8 +342,7 @@ class BlueGreenPlanner(Strategy):
         yield step
 
     def _preview(self, new: Manifest, pairs: list[Pair]) -> Iterator[Step]:
-        """Yield the steps that put a Service in front of the new pods alone, while a person looks,
-        and take it away after the switch."""
+        """Yield a Service for the new pods alone, while a person looks, and its end."""
         green = labels.pod_labels(self.green_body(pairs[0]))["metadata"].get("labels") or {}
         names = {*labels.selector_of(new.body), labels.RELEASE_LABEL}
         selector = {name: value for name, value in green.items() if name in names}
@@ -382,8 +377,7 @@ class BlueGreenPlanner(Strategy):
         return with_recorded_digest(body, manifest_digest(new.body))
 
     def service_body(self, new: Manifest, live: Json) -> Json:
-        """Return the manifest of a Service that the strategy points to its pods, with what others
-        have written besides."""
+        """Return a Service's manifest for the new pods, with what others have written."""
         pointed = {**live, "spec": {**live["spec"], "selector": labels.selector_of(new.body)}}
         return self._merge_others(new, self.packages.old.get(new.key), pointed)
 

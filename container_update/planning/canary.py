@@ -37,10 +37,7 @@ class CanaryPlanner(BlueGreenPlanner):
 
     @cached_property
     def shares(self) -> tuple[tuple[int, Mapping[str, Any]], ...]:
-        """Each step's percentage of new pods, and what it waits for afterwards.
-
-        :raises PackageError: the percentages do not grow.
-        """
+        """Each step's percentage, which has to grow, and what it waits for afterwards."""
         entries = [
             entry if isinstance(entry, Mapping) else {"percent": entry}
             for entry in self.params.get(STEPS) or _STEPS
@@ -93,10 +90,7 @@ class CanaryPlanner(BlueGreenPlanner):
             yield from _scale(pair.blue, pair.live, old, left, percent)
 
     def other_step(self, key: ObjectKey, new: Manifest) -> Iterator[Step]:
-        """Yield the steps of a Service that old and new pods share, until all are new.
-
-        :raises PlanError: it does not select both, or an autoscaler would scale the old ones.
-        """
+        """Yield the steps of a Service that old and new pods share; refuse an autoscaler."""
         live = self.live.get(key, {})
         pairs = [pair for pair in self.pairs.values() if self._serves(new, live, pair)]
         if key.kind == "HorizontalPodAutoscaler":
@@ -149,8 +143,7 @@ def _scale(
 
 
 def _old_share(pair: Pair, percent: int) -> int:
-    """Return how many old pods there are beside a percentage of new ones: one at least before the
-    last step, or a single pod would be all of the traffic at once."""
+    """Return how many old pods stay: until the last step at least one shares the traffic."""
     whole = replicas(pair.live)
     left = whole - _share(pair, percent)
     return max(left, min(1, whole)) if percent < _WHOLE else left

@@ -142,10 +142,7 @@ class ConfigPlanner:
         return replace(step, action=Action[change.how.name], reasons=change.reasons)
 
     def withdraw(self, key: ObjectKey, source: Source) -> None:
-        """Count a live object as deleted, for workloads that refer to it as optional.
-
-        :param source: where it is described.
-        """
+        """Count a live object as deleted, for workloads that refer to it as optional."""
         live = self.live[key]
         keys, how = diff.key_names(live), ConfigChange.DELETE
         self.changes[key] = ConfigDifference(key, how, keys, whole=True, source=source)
@@ -256,25 +253,21 @@ def _metadata(body: Json) -> Json:
 
 
 def starts_without(workloads: Mapping[ObjectKey, Json]) -> frozenset[ObjectKey]:
-    """Return the ConfigMaps and Secrets that these workloads refer to as optional: a pod that
-    starts before one is deleted has its content."""
+    """Return the ConfigMaps and Secrets that these workloads refer to as optional."""
     return frozenset(config for _, config, use in users(workloads) if use.optional)
 
 
 def users(
     workloads: Mapping[ObjectKey, Json],
 ) -> Iterator[tuple[ObjectKey, ObjectKey, config_references.Use]]:
-    """Yield each workload among these objects with each ConfigMap and Secret that it uses, and
-    how."""
+    """Yield each workload among these with each ConfigMap and Secret that it uses, and how."""
     for key, body in workloads.items():
         for use in _uses(body) if is_workload(key) else ():
             yield key, ObjectKey("", use.kind, key.namespace, use.name), use
 
 
 def keys_of_others(old: Manifest | None, new: Manifest, live: Json) -> dict[str, str]:
-    """Return the keys that manifests name although another client owns them, with the owner's name:
-    keys left empty for others to fill in, keys that a controller applies, and keys that only the
-    old manifest has and that were filled in since."""
+    """Return the keys of manifests that another client fills in or applies, with its name."""
     try:
         was, now = diff.content((old or new).body).data, diff.content(live).data
     except ValueError:
@@ -313,16 +306,14 @@ def reasons_of(uses: Iterable[ChangedUse]) -> tuple[Reason, ...]:
 
 
 def _may_run_with(config: ObjectKey, key: ObjectKey, body: Json) -> bool:
-    """Tell whether an object refers to a ConfigMap or Secret, and is a running pod or may have some
-    that are not read: a Job, or an object of an unknown kind."""
+    """Tell whether a running pod, or one that is not read, refers to a ConfigMap or Secret."""
     if key.namespace != config.namespace or not _may_run(key, body):
         return False
     return any((use.kind, use.name) == (config.kind, config.name) for use in _uses(body))
 
 
 def _uses(body: Json) -> Sequence[config_references.Use]:
-    """Return the uses of configuration by an object's pods; none of an unknown kind that means
-    something else by the fields of a pod template."""
+    """Return how an object's pods use configuration; none where its fields mean something else."""
     try:
         return config_references.uses(pod_template.pod_spec(body))
     except (AttributeError, TypeError):

@@ -95,8 +95,7 @@ def _said(value: Any, said: Any, live: Any) -> Any:
 def _metadata(
     body: Json, manifest: Json, live: Json | None, instance_id: str | None
 ) -> dict[str, Json]:
-    """Return the metadata of a body, with no labels and annotations but those that the manifest
-    says, those that are live, and our own."""
+    """Return the metadata with the labels that the manifest says, that are live, or our own."""
     own, said, now = (each.get("metadata") or {} for each in (body, manifest, live or {}))
     result = {name: own[name] for name in _OF_THE_SERVER if name in own}
     result |= {n: own[n] for n in _REFERRED if n in own and own[n] == now.get(n)}

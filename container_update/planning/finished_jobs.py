@@ -28,10 +28,7 @@ def _removes_itself(manifest: Manifest) -> bool:
 
 
 def has_run(new: Manifest, recorded: Manifest | None) -> bool:
-    """Tell whether the work of an object that is not in the cluster has been done.
-
-    :param recorded: what the instance ran from until now; None: it did not have the object.
-    """
+    """Tell whether the work of a gone object is done, as that of the *recorded* one was."""
     kind = kind_of(new.key)
     if recorded is None or kind is None or not _removes_itself(recorded):
         return False

@@ -37,10 +37,7 @@ class Move:
 def followers(
     kept: Mapping[ObjectKey, Manifest], live: Mapping[ObjectKey, Json], moves: Sequence[Move]
 ) -> Iterator[tuple[Manifest, Manifest]]:
-    """Yield each object that stays and has to follow its pods: as it is, and as it has to be.
-
-    :raises PlanError: a Service cannot follow, because no label of the new pods says how.
-    """
+    """Yield objects that have to follow their pods, before and after; refuse one that cannot."""
     for key, manifest in kept.items():
         if key not in live:
             continue

@@ -50,10 +50,6 @@ class Owned:
         unknown = sorted(others - {"", *self.namespaces})
         return (*keys, *map(namespace_key, unknown))
 
-    def _is_guarded(self, key: ObjectKey) -> bool:
-        is_elsewhere = key.group == RBAC or key.namespace != self.namespace
-        return self.checks_content and is_elsewhere
-
     def trusted_steps(
         self, steps: Iterable[ObjectStep], live: Mapping[ObjectKey, Json], deletes: Action
     ) -> tuple[tuple[ObjectStep, ...], tuple[ObjectKey, ...]]:
@@ -82,8 +78,7 @@ class Owned:
         return tuple(trusted), tuple(foreign)
 
     def _described_contents(self, step: ObjectStep, live: Json | None) -> Sequence[Json] | None:
-        """Return the manifests of the object in the packages, also under the name before a change;
-        None: there is none."""
+        """Return the packages' manifests of an object, by its name before a change too, or None."""
         key = step.key
         if key in self.described or not is_workload(key):
             return self.described.get(key)
@@ -96,7 +91,8 @@ class Owned:
     ) -> ObjectStep | None:
         """Return the trusted part of a step about a described object; None: there is none."""
         owner = self.instance_id if live is None else instance_of(live)
-        is_guarded, is_own = self._is_guarded(step.key), owner == self.instance_id
+        is_elsewhere = step.key.group == RBAC or step.key.namespace != self.namespace
+        is_guarded, is_own = self.checks_content and is_elsewhere, owner == self.instance_id
         if not is_own and (owner is not None or (is_guarded and step.action is deletes)):
             return None
         return as_described(step, known, live, self.instance_id) if is_guarded else step

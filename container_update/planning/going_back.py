@@ -16,9 +16,8 @@ from container_update.model.objects import Json, Manifest, ObjectKey, Source
 from container_update.model.plan import Action, Note, Plan, Reason
 from container_update.planning.comparison.match import Matching
 from container_update.planning.configuration import Live, starts_without
-from container_update.planning.kept_claims import with_claims_kept
 from container_update.planning.order import in_groups
-from container_update.planning.staying import why_it_stays
+from container_update.planning.staying import why_it_stays, with_claims_kept
 from container_update.planning.steps import ManifestStep, ObjectStep
 from container_update.planning.steps.new_objects import new_object
 
@@ -43,16 +42,13 @@ class Undoing:
         return tuple(dict.fromkeys([*self.objects, *(step.key for step in self.steps)]))
 
     def matching(self, live: Live) -> Matching:
-        """Return pairs that stand for the two packages: each object as the updates left it, and as
-        it was before. Objects that they created are left out; see :meth:`complete`."""
+        """Return pairs for two packages: objects as the updates left them, and as before."""
         created = (key for key in self._created_keys(live) if key.is_config)
         removed = tuple(self._manifest(key, live[key]) for key in created)
         return Matching(tuple(self._pairs(live)), (), (), self.def_files, removed=removed)
 
     def complete(self, plan: Plan, live: Live) -> Plan:
-        """Return the plan of the matching with deletions of all objects that the updates created,
-        optional configuration first, and without remarks on what they wrote besides, like digests.
-        """
+        """Return the plan with deletions of what the updates created, optional objects first."""
         why = Reason(f"it is new since revision {self.first}")
         removals = [
             with_claims_kept(ManifestStep(key, Action.DELETE, live[key], reasons=(why,)))
@@ -103,10 +99,7 @@ class Undoing:
 
 
 def _after(steps: Iterable[ObjectStep], body: Json) -> Json:
-    """Return an object as the updates left it, whatever was changed by hand since.
-
-    What they wrote into a Secret is not known: it counts as unchanged since.
-    """
+    """Return an object as the updates left it; a Secret counts as unchanged since."""
     for step in steps:
         if step.key.kind != "Secret" and step.action is not Action.DELETE:
             body = step.with_change(body)

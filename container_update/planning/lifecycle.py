@@ -13,9 +13,8 @@ from container_update.model.plan import Action, Note, Plan, Reason, Step
 from container_update.planning.comparison import diff, live_objects
 from container_update.planning.configuration import Live
 from container_update.planning.finished_jobs import HAS_RUN, has_run
-from container_update.planning.kept_claims import with_claims_kept
 from container_update.planning.order import defined_by, in_groups, in_order
-from container_update.planning.staying import Included, why_they_stay
+from container_update.planning.staying import Included, why_they_stay, with_claims_kept
 from container_update.planning.steps import ConfigStep, ManifestStep
 from container_update.planning.steps.manifest import manifest_digest, with_recorded_digest
 from container_update.workloads.kinds.statefulset import first_ordinal
@@ -34,13 +33,7 @@ def install_plan(  # noqa: PLR0913, PLR0917
     def_files: Sequence[str] = (),
     recorded: Mapping[ObjectKey, Manifest] = MappingProxyType({}),
 ) -> Plan:
-    """Return the plan that creates the missing objects.
-
-    :param manifests: everything that the package describes.
-    :param live: what exists of that.
-    :param recorded: what the instance's record lists: a Job among it has run.
-    :raises PlanError: an object exists and is not this instance's.
-    """
+    """Return the plan that creates what is missing; a Job that the record lists has run."""
     ordered = in_order(manifests)
     steps: list[Step] = []
     kept: list[Manifest] = []
@@ -75,10 +68,7 @@ def _creation(manifest: Manifest) -> Step:
 
 
 def _notes(key: ObjectKey, manifest: Manifest, live: Json, instance_id: str) -> Iterator[Note]:
-    """Yield notes on an object that exists already.
-
-    :raises PlanError: it is not this instance's, and cannot be shared.
-    """
+    """Yield notes on an object that exists; refuse one that is another's and cannot be shared."""
     owner, is_equal = instance_of(live), _covers(key, live, manifest)
     if live["metadata"].get("deletionTimestamp"):
         raise PlanError(f"{key}: is being deleted: wait until it is gone, then install")

@@ -119,8 +119,7 @@ def judges(key: ObjectKey) -> bool:
 
 
 def lifts_a_limit(step: Step) -> bool:
-    """Tell whether a step lets a quota allow more: its undo comes after the pods are back, which
-    may need the room."""
+    """Tell whether a step lets a quota allow more: its undo comes after the pods are back."""
     is_quota = (step.key.group, step.key.kind) == ("", "ResourceQuota")
     if not (is_quota and isinstance(step, ManifestStep) and step.before is not None):
         return False
@@ -184,8 +183,7 @@ def _place(step: Step, converted: Container[tuple[str, str]], defined: Kinds) ->
 
 
 def has_finalizers(live: Json) -> bool:
-    """Tell whether a controller has something to do before an object is gone: it may be one of the
-    VNF's own workloads, which has to run until then."""
+    """Tell whether a controller, perhaps the VNF's own, has to let an object go."""
     return bool(live["metadata"].get("finalizers"))
 
 
@@ -219,8 +217,7 @@ def converters(among: Mapping[ObjectKey, Json]) -> dict[tuple[str, str], ObjectK
 
 
 def called_services(key: ObjectKey, body: Json) -> Iterator[ObjectKey]:
-    """Yield the Services that the API server calls because of an object: those of its webhooks, of
-    its conversion, or of an APIService."""
+    """Yield the Services that the API server calls: of webhooks, conversions, APIServices."""
     path = _CALLS.get((key.group, key.kind), ())
     holders = body.get("webhooks") if path == _HOOK else [body]
     for holder in holders if path and isinstance(holders, list) else ():
@@ -237,10 +234,7 @@ def wave_of(step: Step) -> int:
 
 
 def wave(body: Json) -> int:
-    """Return the wave that an object's annotation says.
-
-    :raises PackageError: it says something else than a whole number.
-    """
+    """Return the wave that an object's annotation says; PackageError for another text."""
     metadata = body.get("metadata") or {}
     value = str((metadata.get("annotations") or {}).get(ORDER_ANNOTATION, "0"))
     if not value.removeprefix("-").isdecimal():

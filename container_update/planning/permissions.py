@@ -32,10 +32,7 @@ _CLAIM = ("", "PersistentVolumeClaim")
 
 
 def needed_rights(plan: Plan) -> tuple[Right, ...]:
-    """Return the rights to carry out and to undo a plan that were not used to make it.
-
-    Without the right to delete the lease: it expires.
-    """
+    """Return the rights for a plan and its undo, not that to delete the lease: it expires."""
     verbs = ("get", _CREATE, "update", "delete")
     secrets = {plan.namespace, *(s.key.namespace for s in plan.steps if s.key.kind == "Secret")}
     journal = {Right(namespace, "", "Secret", verb) for namespace in secrets for verb in verbs}

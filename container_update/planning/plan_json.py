@@ -30,8 +30,7 @@ def document(kind: str, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plan_dict(plan: Plan) -> dict[str, Any]:
-    """Return a plan as JSON values: actions and reasons; of configuration what changes, of a Secret
-    only the names of its keys."""
+    """Return a plan as JSON values; of a Secret only the names of its keys."""
     body = {
         "namespace": plan.namespace,
         "instanceId": plan.instance_id,

@@ -40,10 +40,7 @@ def loser(
     live: Mapping[ObjectKey, Json],
     changing: Container[ObjectKey],
 ) -> ObjectKey | None:
-    """Return a workload that does not change and would lose the traffic of a Service, if any.
-
-    :param now: the selector of the Service; *then*: what it becomes.
-    """
+    """Return a workload that stays and loses traffic as a Service's selector changes."""
     for key, body in live.items():
         if key in changing or key.namespace != service.namespace or not is_workload(key):
             continue

@@ -4,10 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from container_update.model.objects import KEEP_ANNOTATION, Json, ObjectKey, is_kept
+from container_update.model.plan import Reason
 from container_update.planning.order import DEFINITION, called_services
+from container_update.planning.steps import ObjectStep, ScaleStep
+from container_update.workloads.claim_retention import WHEN_DELETED, WHEN_SCALED, deletes_claims
 
 HOLDS_DATA = frozenset(
     {"CustomResourceDefinition", "Namespace", "PersistentVolume", "PersistentVolumeClaim"}
@@ -28,11 +32,7 @@ class Included:
 
 
 def why_it_stays(key: ObjectKey, live: Json, included: Included | None = None) -> str:
-    """Return why an object is not deleted; '' where it is.
-
-    :param included: what an uninstallation was asked for; None: of any other operation, which
-        deletes no data.
-    """
+    """Return why an object is not deleted, or ''; without *included*: no data is."""
     if is_kept(live):
         return f"its annotation {KEEP_ANNOTATION} says so"
     if included is None:
@@ -76,3 +76,20 @@ def _goes_with(key: ObjectKey, outer: ObjectKey, body: Json) -> bool:
         return key.namespace == outer.name
     spec = body["spec"]
     return (key.group, key.kind) == (spec["group"], spec["names"]["kind"])
+
+
+# --- claims that the server would delete ----------------------------------------------------------
+
+StepT = TypeVar("StepT", bound=ObjectStep)
+
+
+def with_claims_kept(step: StepT) -> StepT:
+    """Return a step, with one reason more where claims would go and are made to stay."""
+    if isinstance(step, ScaleStep):
+        when, ends = WHEN_SCALED, step.is_scale_in
+    else:
+        when, ends = WHEN_DELETED, step.is_removal
+    if not (ends and deletes_claims(step.old, when)):
+        return step
+    text = f"its volume claims stay: {when} of its retention policy is set to Retain first"
+    return replace(step, reasons=(*step.reasons, Reason(text)))

@@ -31,8 +31,7 @@ _ZERO_VALUES = frozenset({"0", '""', "false", "null"})
 
 
 def as_stored(plan: Plan, stored: Stored) -> Plan:
-    """Return the plan without the steps that would change nothing, and with notes on what the
-    packages say and the server does not store."""
+    """Return the plan without steps that change nothing, with notes on what is not stored."""
     sources = {manifest.key: manifest.source for manifest in plan.manifests}
     steps: list[Step] = []
     notes: list[Note] = []
@@ -73,8 +72,7 @@ def source_of(step: ObjectStep, sources: Mapping[ObjectKey, Source]) -> Source |
 def _effective(
     step: ManifestStep, void: Container[FieldChange], live: Json, then: Json, source: Source | None
 ) -> Step:
-    """Return the step without its void reasons; what the write changes is the reason where none is
-    left. Where the pod template stays, the step replaces no pods."""
+    """Return the step without void reasons, and without new pods where the template stays."""
     reasons = tuple(reason for reason in step.reasons if reason.cause not in void)
     if not reasons:
         changes = _changes(step.key, _content(live), _content(then), source)
@@ -198,8 +196,7 @@ def _makes(step: ObjectStep, key: ObjectKey) -> bool:
 
 
 def needed_first(step: ObjectStep, steps: Sequence[ObjectStep]) -> ObjectKey | None:
-    """Return the object whose step has to come first, or the server may refuse this one: an object
-    that it names and that is created, or a limit of its namespace that is changed."""
+    """Return the object whose step has to come first: one that is named, or a limit."""
     named = frozenset(_named_objects(step.key, _planned_object(step) or {}))
     for other in steps:
         if other is step or other.action is Action.DELETE:  # removals come last

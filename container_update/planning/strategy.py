@@ -23,9 +23,8 @@ from container_update.planning.comparison import diff, live_objects, meaning
 from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.configuration import Live, reasons_of, starts_without, users
 from container_update.planning.finished_jobs import HAS_RUN, has_run
-from container_update.planning.kept_claims import with_claims_kept
 from container_update.planning.order import in_groups
-from container_update.planning.staying import why_it_stays
+from container_update.planning.staying import why_it_stays, with_claims_kept
 from container_update.planning.steps import ManifestStep, ObjectStep
 from container_update.planning.steps.manifest import (
     StoredImages,
@@ -50,12 +49,7 @@ HOLD, GATE = "hold", "gate"
 def pauses(
     params: Mapping[str, Any], what: str, vdus: Iterable[VduChange]
 ) -> Iterator[Iterable[Step]]:
-    """Yield the phases that wait: for the gate first, whose values a person may want to see.
-
-    :param params: of the change, or of one of its steps.
-    :param what: what has been reached by then, in words.
-    :param vdus: the VDUs that change; a script is run for each.
-    """
+    """Yield the phases that wait: for the gate first, whose values a person may want to see."""
     if gate := params.get(GATE):
         path = gate.get("script")
         scripts: list[ScriptStep | None] = [None]
@@ -124,17 +118,20 @@ class Strategy:
         steps = [*self._config_steps()]
         withdrawn = [*self._withdrawals()]
         self._follow()
-        steps += [*self._workload_steps(), *self._restarts(), *self._other_steps()]
+        for key in filter(is_workload, self.packages.new):
+            steps += self.workload_step(key)
+        steps += [*self._restarts(), *self._other_steps()]
         steps += self._removals()
         if not any(is_workload(step.key) for step in steps):
             steps = [_in_its_place(step) for step in steps]
         untouched = self.live.keys() - {step.key for step in (*withdrawn, *steps)}
         self._note_drift()
         keys = dict.fromkeys((*self.packages.new, *self.packages.kept))
+        before = {key: old.body for key, old in self.packages.old.items()}
         return Plan(
             namespace=self.namespace,
             instance_id=self.instance_id,
-            steps=in_groups(withdrawn, *self.phases(steps), among=self._all_bodies),
+            steps=in_groups(withdrawn, *self.phases(steps), among={**before, **self._bodies}),
             unchanged=tuple(key for key in keys if key in untouched),
             notes=(*self.notes, *self.config.notes),
             def_files=self.packages.def_files,
@@ -172,8 +169,7 @@ class Strategy:
         return iter(())
 
     def successors(self) -> dict[str, str]:
-        """Return old to new name of each workload of a VDU that another one replaces: the names
-        while both run."""
+        """Return old to new name of each VDU's workload that is replaced, while both run."""
         return {}
 
     def names(self) -> dict[str, str]:
@@ -375,12 +371,6 @@ class Strategy:
 
     # --- workloads ------------------------------------------------------------------------------
 
-    def _workload_steps(self) -> Iterator[Step]:
-        """Yield the steps of everything that runs containers."""
-        for key in self.packages.new:
-            if is_workload(key):
-                yield from self.workload_step(key)
-
     def _note_drift(self) -> None:
         """Note what another client has changed in the objects that no step has looked at, too."""
         for key, new in self.packages.new.items():
@@ -461,8 +451,7 @@ class Strategy:
         return known_kind(new.key).action(live, images, ()) if images else Action.REPLACE
 
     def _has_spec(self, live: Json, old: Manifest | None, new: Manifest) -> bool:
-        """Tell whether a Pod has the spec of its new manifest, images aside where these can be told
-        from the old one's."""
+        """Tell whether a Pod has the spec of its new manifest, images of the old one aside."""
         if old is None or self._base(new, old, live) is None:
             then = {"metadata": {}, "spec": new.body["spec"]}
             return live_objects.covers(live_objects.as_made_by(live, new.body), then)
@@ -521,8 +510,7 @@ class Strategy:
         return with_recorded_digest(body, manifest_digest(new.body))
 
     def _merge_others(self, new: Manifest, old: Manifest | None, live: Json) -> Json:
-        """Return a manifest with what others have written into the live object: where neither
-        manifest says anything, and where both say the same, which is noted."""
+        """Return a manifest with what others wrote where the packages agree or say nothing."""
         if new.key not in self._merge_results:
             base = self._base(new, old, live)
             body = new.body
@@ -564,8 +552,7 @@ class Strategy:
     # --- removals --------------------------------------------------------------------------------
 
     def _withdrawals(self) -> Iterator[Step]:
-        """Yield the steps that delete optional configuration: before any pod starts, as it would be
-        read once more. Its users restart."""
+        """Yield deletions of optional configuration: before a pod starts and reads it once more."""
         for key in filter(self._is_optional, self.packages.old):
             for step in self._removal(key):
                 self.config.withdraw(step.key, self.packages.old[key].source)
@@ -586,11 +573,6 @@ class Strategy:
     @cached_property
     def _starts_without(self) -> frozenset[ObjectKey]:
         return starts_without(self._bodies)
-
-    @property
-    def _all_bodies(self) -> dict[ObjectKey, Json]:
-        """The manifests of all objects, before the change and after it."""
-        return {**{key: old.body for key, old in self.packages.old.items()}, **self._bodies}
 
     @cached_property
     def _bodies(self) -> dict[ObjectKey, Json]:
@@ -646,8 +628,7 @@ def refuse_other_selector(step: ManifestStep) -> None:
 
 
 def refuse_headless(new: Manifest, live: Json) -> None:
-    """Raise PlanError where a Service that has no address of its own is to get one: the server
-    silently keeps ``clusterIP: None``."""
+    """Refuse an address for a headless Service: the server keeps ``clusterIP: None``."""
     spec, now = (body.get("spec") or {} for body in (new.body, live))
     wants_one = not spec.get("clusterIP") and not spec.get("clusterIPs")
     if (
@@ -692,8 +673,7 @@ def _has_spec(step: ManifestStep, old: Manifest | None, new: Manifest) -> bool:
 
 
 def _changes_what_is_fixed(live: Json, old: Manifest | None, new: Manifest) -> bool:
-    """Tell whether a manifest has another pod template than a workload, or another value of what
-    cannot change besides."""
+    """Tell whether a manifest changes the template of a workload, or what else is fixed."""
     part = partial(known_kind(new.key).fixed_part, manifest=new.body)
 
     def has(body: Json) -> bool:
@@ -706,8 +686,7 @@ def _changes_what_is_fixed(live: Json, old: Manifest | None, new: Manifest) -> b
 
 
 def _around_template(content: Json, old: Json | None, live: Json) -> Json:
-    """Return the manifest of a workload whose pod template cannot change: with that of the live
-    object, and what else the server has filled in there."""
+    """Return a manifest with the live pod template, which cannot change, and its defaults."""
     spec = content["spec"]
     gone = () if old is None else old["spec"].keys() - spec.keys()
     kept = {name: value for name, value in live["spec"].items() if name not in gone}

@@ -141,8 +141,7 @@ def _config_lines(step: Step) -> Iterator[str]:
 
 
 def _field_lines(step: Step) -> Iterator[str]:
-    """Yield the changes of images and fields by the causes of the reasons, which have no values of
-    Secrets."""
+    """Yield the changes of images and fields by the causes of the reasons."""
     for reason in step.reasons:
         cause = reason.cause
         if isinstance(cause, ImageChange):
@@ -165,8 +164,7 @@ _KINDS = frozenset({"DaemonSet", "Deployment", "StatefulSet"})
 
 
 def with_change_causes(plan: Plan) -> Plan:
-    """Return the plan of an operation that ends in the history, with the cause of each change; what
-    an installation creates has not been changed."""
+    """Return a plan with the cause of each change, for workloads that were there before."""
     if plan.kind == INSTALL:
         return plan
     return replace(plan, steps=tuple(_with_cause(plan, step) for step in plan.steps))

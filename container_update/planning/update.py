@@ -67,8 +67,7 @@ def unknown_workloads(manifests: Iterable[Manifest]) -> tuple[Manifest, ...]:
 def differing_others(
     pairs: Iterable[tuple[Manifest, Manifest | None]],
 ) -> tuple[Manifest, ...]:
-    """Return the old manifests, of kinds that are not listed, that differ from their new ones: the
-    cluster may be as the new ones say already."""
+    """Return the old manifests that differ from their new ones, of kinds not listed."""
     return tuple(
         old
         for old, new in pairs
@@ -307,8 +306,7 @@ class UpdatePlanner(ConfigPlanner):
 
 
 def _digest_in_force(old: Manifest, new: Manifest) -> str:
-    """Return the digest of a workload's manifest after an update: in a way back, where a live
-    object stands for the manifest, the digest in its annotation."""
+    """Return the digest of a workload's manifest after an update or a way back."""
     body = pod_template.with_images(old.body, pod_template.images(new.body))
     return recorded_digest(new.body) or manifest_digest(body)
 

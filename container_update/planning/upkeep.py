@@ -15,8 +15,7 @@ from container_update.planning.comparison import live_objects
 from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.configuration import Live
 from container_update.planning.finished_jobs import HAS_RUN, has_run
-from container_update.planning.kept_claims import with_claims_kept
-from container_update.planning.staying import HOLDS_DATA
+from container_update.planning.staying import HOLDS_DATA, with_claims_kept
 from container_update.planning.steps import PodsStep, ScaleStep
 from container_update.planning.steps.manifest import without_recorded_digest
 from container_update.planning.strategy import (
@@ -70,10 +69,7 @@ def scale_plan(
 
 
 def workloads_of(vdu_id: str, packages: Packages) -> Iterator[ObjectKey]:
-    """Yield the workloads of a VDU.
-
-    :raises PlanError: it has none that can be scaled.
-    """
+    """Yield the workloads of a VDU, or PlanError: it has none that can be scaled."""
     name = packages.new_vdus.get(vdu_id)
     keys = [key for key in packages.new if is_workload(key) and key.name == name]
     for key in keys:

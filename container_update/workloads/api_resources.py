@@ -161,8 +161,7 @@ class Resources:
         return tuple(names)
 
     def _kinds(self, version: str, group: str, what: str) -> Sequence[tuple[str, str, bool]]:
-        """Return the resources of a version, each with its kind, its plural and whether it has one
-        of the namespaces; none where the server does not serve it yet."""
+        """Return kind, plural and whether it has a namespace of each resource that is served."""
 
         def read(answer: Json) -> list[tuple[str, str, bool]]:
             resources = answer["resources"]

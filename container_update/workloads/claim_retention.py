@@ -14,10 +14,7 @@ _POLICY = "persistentVolumeClaimRetentionPolicy"
 
 
 def deletes_claims(body: Json, when: str) -> bool:
-    """Tell whether claims go with a StatefulSet, or with the pods that a scale-in takes away.
-
-    :param when: :data:`WHEN_DELETED` or :data:`WHEN_SCALED`.
-    """
+    """Tell whether the claims of a StatefulSet go :data:`WHEN_DELETED` or :data:`WHEN_SCALED`."""
     spec = body.get("spec") or {}
     return bool(spec.get("volumeClaimTemplates")) and _policy(body).get(when) == "Delete"
 

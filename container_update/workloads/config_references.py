@@ -158,8 +158,7 @@ def _volume_sources(volume: Json) -> Iterator[tuple[str, object, Json, str, Fiel
 def _mounts(
     pod_spec: Mapping[str, Any], volume: str
 ) -> tuple[frozenset[str], Reach, frozenset[str] | None]:
-    """Return the containers that mount a volume, how far its content reaches, and what of it is
-    mounted: None where all of it is or may be."""
+    """Return who mounts a volume, how far it reaches, and what of it; None: perhaps all."""
     names: set[str] = set()
     sub_paths: set[str] = set()
     reach = Reach.VOLUME

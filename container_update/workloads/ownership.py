@@ -85,10 +85,7 @@ def outdated_pods(workload: Json, pods: Objects, replica_sets: Objects) -> froze
 def _owned_by_sets(
     workload: Json, pods: Objects, replica_sets: Objects, label: str, *, present: bool
 ) -> frozenset[str]:
-    """Return the UIDs of the pods of its ReplicaSets.
-
-    :param present: of those that have its present template, else of the others.
-    """
+    """Return the UIDs of the pods of ReplicaSets with, or without, the present template."""
     owning, uid = {controller_uid(pod) for pod in pods}, workload["metadata"]["uid"]
     sets = [rs for rs in replica_sets if rs["metadata"]["uid"] in owning]
     sets = [rs for rs in sets if controller_uid(rs) == uid]

@@ -118,10 +118,7 @@ def phase(pod: Mapping[str, Any]) -> str:
 
 
 def problem(pod: Mapping[str, Any], restarts: Mapping[str, int] | None = None) -> str | None:
-    """Return the trouble of a pod, with pod, container and reason; None where it has none.
-
-    :param restarts: the restart counts that are no sign of a crash (of a restart in place).
-    """
+    """Return a pod's trouble, with container and reason, beyond these restarts, or None."""
     for status in container_statuses(pod):
         if text := _trouble(status, restarts):
             return f"pod {pod['metadata']['name']}, container {status['name']}: {text}"
@@ -129,10 +126,7 @@ def problem(pod: Mapping[str, Any], restarts: Mapping[str, int] | None = None) -
 
 
 def trouble(pod: Mapping[str, Any]) -> str:
-    """Return the trouble of a pod in few words: 'ImagePullBackOff "upf:2"'; '' where it has none.
-
-    The image is named without its registry.
-    """
+    """Return a pod's trouble as 'ImagePullBackOff "upf:2"', without a registry, or ''."""
     spec = pod.get("spec") or {}
     containers = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
     images = {container["name"]: str(container.get("image", "")) for container in containers}
@@ -144,8 +138,7 @@ def trouble(pod: Mapping[str, Any]) -> str:
 
 
 def patience(pod: Mapping[str, Any]) -> float:
-    """Return for how many seconds at most it is worth waiting for the containers of a pod: there is
-    an end where an image is in no registry, or may not be pulled, or its reference is none."""
+    """Return for how many seconds it is worth waiting for a pod's images: there may be none."""
     waits = [(status.get("state") or {}).get("waiting") or {} for status in container_statuses(pod)]
     return min(map(_patience, waits), default=math.inf)
 
@@ -159,8 +152,7 @@ def _patience(waiting: Json) -> float:
 
 
 def pull_refusal(message: str) -> str:
-    """Return why a registry refuses an image, by what a kubelet says of a pull: NOT_FOUND or
-    NOT_ALLOWED; '' where it does not."""
+    """Return NOT_FOUND or NOT_ALLOWED by a kubelet's words; '' where neither."""
     named, causes = _parts(message)
     text = ": ".join(causes).replace(_last_part(named), "") if named else message
     return next((why for why, pattern in _REFUSALS.items() if pattern.search(text)), "")
@@ -177,8 +169,7 @@ def pull_text(message: str) -> str:
 
 
 def _parts(message: str) -> tuple[str, list[str]]:
-    """Return the image that a message names, and the parts that say something else; '' and nothing
-    where it names none."""
+    """Return the image that a message names, '' for none, and what it says besides."""
     match = _IMAGE.search(message)
     if match is None:
         return "", []

@@ -36,8 +36,7 @@ def pod_spec(workload: Mapping[str, Any]) -> Json:
 
 
 def containers(spec: Mapping[str, Any]) -> Iterator[tuple[str, Json]]:
-    """Yield each container that a manifest can name: (list it stands in, container), init ones
-    first."""
+    """Yield (list it stands in, container) of a manifest, init containers first."""
     for group in ("initContainers", "containers"):
         for container in spec.get(group) or ():
             if isinstance(container, dict):  # of an unknown kind it may be anything
@@ -70,10 +69,7 @@ def images(workload: Mapping[str, Any]) -> dict[str, str]:
 
 
 def runs_to_its_end(group: str, container: Mapping[str, Any]) -> bool:
-    """Return whether it is an init container that runs once, before the others: not a sidecar.
-
-    Source: KEP-753, an init container with ``restartPolicy: Always`` runs beside the others.
-    """
+    """Return whether it is an init container that runs once, and no sidecar (KEP-753)."""
     return group == "initContainers" and container.get("restartPolicy") != "Always"
 
 
@@ -96,8 +92,7 @@ def with_images(workload: Json, images: Mapping[str, str]) -> Json:
 
 
 def _with_own_template(workload: Json) -> Json:
-    """Return a copy whose pod template, its metadata and its spec may get other fields; what is
-    in them, and whatever is outside, it shares with the workload."""
+    """Return a copy with a pod template, metadata and spec of its own; it shares the rest."""
     changed = template = {**workload}
     for name in template_path(workload):
         if isinstance(template.get(name), dict):

@@ -114,10 +114,7 @@ class Baseline:
 
 
 def abandoned_pods(pods: Sequence[Json], before: Collection[str]) -> frozenset[str]:
-    """Return the UIDs of the pods that are being deleted, without those that a change began with.
-
-    :param before: the UIDs of the pods that were there, and were not being deleted, before it.
-    """
+    """Return the UIDs of the pods being deleted, without those that were not so *before*."""
     uids = (pod["metadata"]["uid"] for pod in pods if pod_status.is_deleting(pod))
     return frozenset(uid for uid in uids if uid not in before)
 
@@ -159,10 +156,7 @@ def _refusal(news: Iterable[Json]) -> str:
 
 
 def judge(live: Json, counts: Counts, pods: Sequence[Json], baseline: Baseline) -> Readiness:
-    """Judge by the rule that all controllers share.
-
-    :param pods: all that the workload owns.
-    """
+    """Judge all pods that a workload owns by the rule that all controllers share."""
     if not is_observed(live):
         # forwards no pod is new yet; on the way back those that are there may be wanted ones
         return NOT_SEEN if baseline.restores else replace(NOT_SEEN, ready=0)

@@ -47,14 +47,12 @@ def service_readiness(
 
 
 def selects(selector: Mapping[str, Any] | None, body: Mapping[str, Any]) -> bool:
-    """Tell whether a Service's selector selects a pod, or the pods of a template: an empty one
-    selects none."""
+    """Tell whether a Service's selector selects pods; an empty one selects none."""
     return bool(selector) and matches({"matchLabels": selector}, body)
 
 
 def matches(selector: Mapping[str, Any] | None, body: Mapping[str, Any]) -> bool:
-    """Tell whether a label selector selects a pod, or the pods of a template: an empty one selects
-    all, None selects none."""
+    """Tell whether a label selector selects pods; an empty one selects all, None none."""
     if selector is None:
         return False
     labels = (body.get("metadata") or {}).get("labels") or {}

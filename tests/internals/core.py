@@ -33,8 +33,7 @@ from container_update.engine.cluster_instance import ClusterInstance
 from container_update.engine.goal import Goal
 from container_update.engine.goals import update, upgrade_types
 from container_update.engine.goals.change import PackageChange
-from container_update.engine.goals.change_request import ScriptName
-from container_update.engine.goals.from_vnfm import FromVnfm
+from container_update.engine.goals.change_request import FromVnfm, ScriptName
 from container_update.engine.goals.request_schema import CHANGE_REQUEST
 from container_update.engine.goals.upkeep import Heal, Scale
 from container_update.engine.instances import only_instance, record_of

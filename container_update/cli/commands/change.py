@@ -119,9 +119,10 @@ def body_of(parsed: argparse.Namespace, vim_type: str) -> dict[str, Any]:
     }
     params = {**params, **{name: value for name, value in options.items() if value}}
     if not params.get("upgrade_type"):
+        known = upgrade_types.installed_types().get(upgrade_types.kind_of_vim(vim_type), ())
         raise UsageError(
-            f"--upgrade-type: expected one of {', '.join(upgrade_types.of_vim(vim_type))}, found "
-            "none: name one, or a --request file with additionalParams.upgrade_type"
+            f"--upgrade-type: expected one of {', '.join(known)}, found none: name one, or a "
+            "--request file with additionalParams.upgrade_type"
         )
     if parsed.upgrade_type:
         try:

@@ -148,16 +148,20 @@ def _undo_request(parsed: argparse.Namespace) -> UndoRequest:
 
 
 def _install_request(parsed: argparse.Namespace) -> InstallRequest:
-    where = parsed.package, tuple(parsed.def_file), parsed.namespace
-    create, instance_id = parsed.create_namespace, parsed.instance_id or None
-    return InstallRequest(*where, instance_id=instance_id, create_namespace=create)
+    return InstallRequest(
+        parsed.package,
+        def_files=tuple(parsed.def_file),
+        namespace=parsed.namespace,
+        instance_id=parsed.instance_id or None,
+        create_namespace=parsed.create_namespace,
+    )
 
 
 def _uninstall_request(parsed: argparse.Namespace) -> TerminateRequest:
     return TerminateRequest(
         parsed.package,
-        tuple(parsed.def_file),
-        parsed.namespace,
+        def_files=tuple(parsed.def_file),
+        namespace=parsed.namespace,
         instance_id=parsed.instance_id,
         delete_data=parsed.delete_data,
         delete_shared=parsed.delete_shared,

@@ -65,10 +65,7 @@ class Configuration:
     """Those of these files that were made for it: they exist until they are loaded."""
 
     def connections(self) -> Any:
-        """Return a pool of connections to the server; the files that were made for it are gone.
-
-        :raises ClusterError: the content of the files cannot be used.
-        """
+        """Return a pool of connections to the server; the files that were made for it are gone."""
         import urllib3  # noqa: PLC0415, heavy
 
         how: dict[str, Any] = {
@@ -215,10 +212,7 @@ def _of_files(
 def _with_login(
     user: kubeconfigs.Entry, fields: dict[str, Any], cluster: kubeconfigs.Entry, options: Options
 ) -> dict[str, Any]:
-    """Return the fields of a user with the login that a provider, a file or a plugin has.
-
-    As for kubectl, a token's file goes before the token, and either before the plugin.
-    """
+    """Return a user with its login; as for kubectl: a file, then the token, then the plugin."""
     if fields.get("auth-provider"):
         return fields | {"token": _of_provider(user, cluster)}
     if path := fields.get("tokenFile"):
@@ -260,10 +254,7 @@ def _authorization(fields: Mapping[str, Any], place: str) -> str:
 
 
 def _file(fields: Mapping[str, Any], name: str, place: str, made: list[Path]) -> str | None:
-    """Return the file of a certificate or a key, which may be in the kubeconfig itself.
-
-    :param made: gets the file, where it is made here.
-    """
+    """Return the file of a certificate or a key; one *made* here from the kubeconfig is added."""
     if text := _inside(fields, name, place):
         made.append(private_file(text))
         return str(made[-1])
@@ -359,10 +350,7 @@ class ClientLogin(Login):
 
 @dataclass(eq=False)
 class Logins:
-    """The login that is in use, and how to get another; thread-safe.
-
-    Where many requests are refused at the same time, one of them gets the new login for all.
-    """
+    """The login in use, and how to get another, one for all threads that are refused."""
 
     current: Login
     renew: Callable[[], Login] | None

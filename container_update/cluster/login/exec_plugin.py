@@ -39,12 +39,7 @@ _CLUSTER = ("server", "tls-server-name", "insecure-skip-tls-verify", "proxy-url"
 
 
 def fetch(user: Entry, cluster: Entry, seconds: float) -> dict[str, str]:
-    """Run the plugin of a user; return the fields that the user would have without one.
-
-    :param cluster: for which it is asked.
-    :param seconds: how long it may take, unless it can ask on a terminal.
-    :raises ClusterError: it gave no login.
-    """
+    """Run the plugin of a user; return the fields that the user would have without one."""
     wanted, place = user.body["exec"], f"{user.place}.exec"
     _check(wanted, place)
     mode, terminal = wanted.get("interactiveMode"), os.isatty(0)
@@ -115,11 +110,7 @@ def _cluster_info(cluster: Entry) -> Json:
 
 
 def _run(command: list[str], variables: Mapping[str, str], seconds: float, *, asks: bool) -> bytes:
-    """Return what a program prints.
-
-    :param asks: it may ask on the terminal.
-    :raises ValueError: it failed, did not end in time, or prints too much.
-    """
+    """Return what a program prints; *asks*: it may ask on the terminal."""
     with programs.start(
         programs.EXEC_PLUGIN,
         command,
@@ -162,10 +153,7 @@ def _last_line(errors: bytes) -> list[str]:
 
 
 def _login(output: bytes, version: str) -> dict[str, str]:
-    """Return the login of an ExecCredential.
-
-    :raises ValueError: there is none; nothing is quoted.
-    """
+    """Return the login of an ExecCredential; no message quotes it."""
     try:
         answer = json.loads(output)
     except (ValueError, RecursionError):

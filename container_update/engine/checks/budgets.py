@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 
 from container_update.cluster.informer import Informer
-from container_update.model.cluster import ReadOnlyCluster, if_allowed
+from container_update.model.cluster import ReadOnlyCluster, items_if_allowed
 from container_update.model.objects import Collection, Json
 from container_update.model.plan import Action, Obstacle, Plan
 from container_update.planning.steps import ManifestStep, object_steps
@@ -26,11 +25,7 @@ _END = "the operation waits until its time limit, then undoes everything"
 
 
 def with_budgets_noted(plan: Plan, cluster: ReadOnlyCluster, informer: Informer) -> Plan:
-    """Return a plan with what keeps its pods from being evicted; of a namespace whose budgets the
-    account may not list nothing is known.
-
-    :param informer: has the pods.
-    """
+    """Return a plan with the budgets that forbid its evictions, as far as they can be listed."""
     steps = [step for step in object_steps(plan) if step.action is Action.EVICT]
     spaces = {step.key.namespace for step in steps}
     budgets = {space: _budgets_in(space, plan, cluster) for space in spaces}
@@ -44,9 +39,8 @@ def with_budgets_noted(plan: Plan, cluster: ReadOnlyCluster, informer: Informer)
 
 def _budgets_in(namespace: str, plan: Plan, cluster: ReadOnlyCluster) -> Sequence[Json]:
     """Return the budgets as they are when the plan evicts: it writes those that it has before."""
-    every = Collection("policy", _KIND, namespace)
-    listing = if_allowed(partial(cluster.list, every), None, if_missing=True)
-    budgets = {body["metadata"]["name"]: body for body in (listing.items if listing else ())}
+    every = items_if_allowed(cluster, Collection("policy", _KIND, namespace), if_missing=True)
+    budgets = {body["metadata"]["name"]: body for body in every}
     for step in object_steps(plan):
         is_budget = (step.key.kind, step.key.namespace) == (_KIND, namespace)
         if is_budget and isinstance(step, ManifestStep) and step.content is not None:

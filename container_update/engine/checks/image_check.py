@@ -49,10 +49,7 @@ _PENDING = (None, "ContainerCreating")
 
 
 class UnpulledImagesError(PlanError):
-    """The nodes cannot pull some of a plan's new images; nothing was written.
-
-    :param plan: to be shown beside it.
-    """
+    """The nodes cannot pull some new images of *plan*, to be shown; nothing was written."""
 
     def __init__(self, plan: Plan, message: str) -> None:
         super().__init__(message)
@@ -118,11 +115,7 @@ class _Image:
 def check_images_pullable(
     plan: Plan, cluster: RetryingCluster, options: Options, cancel: CancelToken | None = None
 ) -> Plan:
-    """Return the plan with a note on each new image of which it is not known whether the nodes can
-    pull it.
-
-    :raises UnpulledImagesError: there is one that they cannot.
-    """
+    """Return the plan with a note on each image that is not known to be pulled, or refuse it."""
     images = list(_new_images(plan))
     pulling = _Pulling(cluster, plan.instance_id, min(options.timeout, _SECONDS))
     if cancel is not None:

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 
 from container_update.cluster.keeping import KEPT
-from container_update.model.cluster import ReadOnlyCluster, if_allowed
+from container_update.model.cluster import ReadOnlyCluster, if_allowed, items_if_allowed
 from container_update.model.errors import PlanError
 from container_update.model.objects import (
     Collection,
@@ -29,10 +28,7 @@ _EVERYWHERE = frozenset({"default", "kube-root-ca.crt", "openshift-service-ca.cr
 
 
 def without_objects(keys: Iterable[ObjectKey], populated: Iterable[str]) -> list[str]:
-    """Return the namespaces of objects in which nothing is live: one may not exist at all.
-
-    :param populated: the namespaces in which something is.
-    """
+    """Return the namespaces that are not *populated*: one may not exist at all."""
     return sorted({key.namespace for key in keys} - {"", *populated})
 
 
@@ -42,11 +38,7 @@ def refuse_missing_namespaces(
     populated: Iterable[str],
     cluster: ReadOnlyCluster,
 ) -> None:
-    """Raise PlanError where a namespace of these objects does not exist and is none of them.
-
-    :param live: those that exist.
-    :param populated: the namespaces in which anything was found.
-    """
+    """Raise PlanError where a namespace of these objects does not exist and is none of them."""
     keys = tuple(keys)
     for namespace in without_objects(keys, {*populated, *(key.namespace for key in live)}):
         if namespace_key(namespace) not in keys:
@@ -79,14 +71,10 @@ def namespace_manifest(namespace: str) -> Manifest:
 
 
 def content(namespace: str, cluster: ReadOnlyCluster) -> tuple[ObjectKey, ...]:
-    """Return what is in a namespace, as far as the account may look: not what a controller, the
-    control plane or this program has put there, nor what is being deleted."""
+    """Return what others than controllers and this program have put into a namespace."""
     kinds = (*registry.installed_kinds(), *_CONTENT)
-    listings = (
-        if_allowed(partial(cluster.list, Collection(*kind, namespace)), None, if_missing=True)
-        for kind in kinds
-    )
-    bodies = (body for listing in listings if listing for body in listing.items)
+    every = (Collection(*kind, namespace) for kind in kinds)
+    bodies = (body for each in every for body in items_if_allowed(cluster, each, if_missing=True))
     return tuple(ObjectKey.of(body) for body in bodies if _is_others(body))
 
 

@@ -43,10 +43,7 @@ class Check:
 
 
 def check(name: str, function: Callable[[], str]) -> Check:
-    """Carry out a check.
-
-    :param function: returns what it found in order, or raises ContainerUpdateError.
-    """
+    """Carry out a check, which returns what it found in order, or raises its error."""
     try:
         return Check(name, function())
     except errors.ContainerUpdateError as error:
@@ -69,11 +66,7 @@ def place(context: ClusterContext) -> str:
 
 
 def version(text: str) -> str:
-    """Say which version the server has.
-
-    :param text: ``v1.36.2``, perhaps with a distributor's suffix.
-    :raises PlanError: it is too old.
-    """
+    """Say which version (``v1.36.2``) the server has; refuse one that is too old."""
     match = re.match(r"v?(\d+)\.(\d+)", text)
     number = (int(match[1]), int(match[2])) if match else None
     if number is not None and number < OLDEST:

@@ -35,10 +35,7 @@ _MOST_NAMES = 5
 
 
 class RefusedWritesError(ClusterError):
-    """The API server would refuse some of a plan's writes; none was sent.
-
-    :param plan: to be shown beside it.
-    """
+    """The API server would refuse writes of *plan*, to be shown; none was sent."""
 
     def __init__(self, plan: Plan, message: str, first: ClusterError) -> None:
         super().__init__(message, status=first.status, reason=first.reason)
@@ -106,10 +103,7 @@ class _Asking:
     """A write that admission denies is not tried, instead of refused."""
 
     def about(self, step: ObjectStep, patience: int = _PATIENCE) -> _Answer:
-        """Try the write of a step.
-
-        :param patience: how often a kind that is not served is looked up again.
-        """
+        """Try the write of a step; *patience*: looks at a kind that is not served yet."""
         maker = self.makers.maker(step)
         if maker is not None:
             return _Answer(step, waits_for=maker)
@@ -206,10 +200,7 @@ def _other_way(refusals: Iterable[tuple[ObjectStep, ClusterError]]) -> str:
 
 
 def _changed_fields(step: ObjectStep) -> str:
-    """Return which fields of an object change: a server may say only which ones could.
-
-    A pod template is none of them, as far as it can change.
-    """
+    """Return which fields of an object change; a server may name only those that could."""
     causes = [reason.cause for reason in step.reasons]
     paths = [each.path for each in causes if isinstance(each, FieldChange)]
     names = [path for path in paths if not path.startswith(("metadata.", "spec.template."))]

@@ -59,11 +59,7 @@ class HandOverExecutor(StepExecutor[ManifestStep]):
     def _move(
         self, step: ManifestStep, giver: Json | None, taker: Json | None, deadline: float
     ) -> None:
-        """Move the pods of one Deployment to the other one.
-
-        :param giver: None: it has gone already.
-        :param taker: None: it is not there yet.
-        """
+        """Move the pods from one Deployment to another; None: gone already, or not there yet."""
         if taker is None:
             assert giver is not None, "one of them is there"
             taker = self.writer.create_new(_build_paused(step, giver), step.is_made, deadline)

@@ -10,9 +10,8 @@ from container_update.engine.context import ExecutionContext
 from container_update.engine.executors.config import ConfigExecutor
 from container_update.engine.executors.hand_over import HandOverExecutor
 from container_update.engine.executors.manifest import ManifestExecutor
-from container_update.engine.executors.pauses import GateExecutor, HoldExecutor
+from container_update.engine.executors.pauses import GateExecutor, HoldExecutor, ScriptExecutor
 from container_update.engine.executors.pods import PodsExecutor, ScaleExecutor
-from container_update.engine.executors.script import ScriptExecutor
 from container_update.engine.executors.workload import WorkloadExecutor
 from container_update.model.pauses import GateStep, HoldStep
 from container_update.model.plan import Action, Step

@@ -15,6 +15,7 @@ from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Reverted
 from container_update.model.plan import Action
 from container_update.planning.steps import WorkloadStep
+from container_update.planning.steps.base import end_of
 from container_update.planning.steps.new_objects import recreated_pod
 from container_update.workloads.kind import pods_in
 from container_update.workloads.kinds import pod
@@ -68,10 +69,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
     def _wait(
         self, step: WorkloadStep, written: Json, before: Baseline, deadline: float, *, rolls: bool
     ) -> None:
-        """Wait until the pods are as the step has them.
-
-        :param rolls: its write has changed the template.
-        """
+        """Wait until the pods are as the step has them; *rolls*: its write changed the template."""
         if step.action is Action.RESTART_CONTAINERS:
             baseline = Baseline.of([step.old], tuple(step.images))
             self.rollout.until(step.key, lambda live: pod.judge_restart(live, baseline), deadline)
@@ -135,8 +133,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         return replace(before, abandoned=before.abandoned - failed)
 
     def _observe_pods(self, live: Json) -> None:
-        """Read the pods of a workload that creates them itself: their watch may not have told yet
-        of one that was created from the new template."""
+        """Read the pods of a workload that creates them itself, whose watch may lag behind."""
         pods = self.cluster.list(pods_in(live["metadata"]["namespace"])).items
         for owned in owned_pods(live, pods, ()):
             if not is_deleting(owned):
@@ -153,11 +150,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
     def _roll_back(
         self, step: WorkloadStep, since: Sequence[Json], before: Baseline, deadline: float
     ) -> None:
-        """Wait until a controller has replaced the pods with the new template.
-
-        Pods that it keeps but that were started since the plan are evicted: they may have read the
-        new configuration.
-        """
+        """Wait for old pods; evict those started since, which may have the new configuration."""
         were_there = self.context.pods_before.get(step.key, frozenset())
         stuck = self._stuck(step.key, since, since)
 
@@ -173,10 +166,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
     def _stuck(
         self, key: ObjectKey, old: Sequence[Json], started: Sequence[Json] = ()
     ) -> StuckPods | None:
-        """Return what looks after pods that are to be replaced, where their controller does not.
-
-        :param started: pods to be replaced that may not show it.
-        """
+        """Return what deletes pods that their controller waits for, those *started* among them."""
         if not known_kind(key).keeps_broken_pods:
             return None
         unwell = _uids(pod for pod in old if not is_ready(pod))
@@ -217,10 +207,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
     def _evict_one_by_one(
         self, key: ObjectKey, old: Sequence[Json], before: Baseline, deadline: float
     ) -> None:
-        """Evict these pods of a workload in turn, each replacement Ready before the next goes.
-
-        Those that are not Ready go first: they serve nothing, and the others do.
-        """
+        """Evict pods in turn, first those that serve nothing: each replacement is Ready first."""
         old = [pod for pod in old if not (has_ended(pod) or before.leaves_out(pod))]
         gone, waiting = before.with_old(old), sorted(old, key=_ordinal, reverse=True)
         while waiting:
@@ -278,10 +265,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         deadline: float,
         before: Json | None = None,
     ) -> None:
-        """Delete the Pod if it is there, wait until it is gone, create *new*, wait until Ready.
-
-        :param before: see :meth:`RolloutWaiter.until_recreated`.
-        """
+        """Delete the Pod if it is there, wait until it is gone, create *new*, wait until Ready."""
         key = ObjectKey.of(new)
         if live is not None:
             self.writer.delete(live)
@@ -296,11 +280,8 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
 
 def _loss(created: Json, live: Json) -> str:
     """Return how another client changed a Pod that was created again, '' where none did."""
-    if live["metadata"]["uid"] != created["metadata"]["uid"]:
-        return "was deleted and created again by another client"
-    if is_deleting(live):
-        return "is being deleted by another client"
-    return "" if images(live) == images(created) else "has images of another client"
+    is_same = images(live) == images(created)
+    return end_of(created, live) or ("" if is_same else "has images of another client")
 
 
 def _uids(pods: Iterable[Json]) -> frozenset[str]:

@@ -17,8 +17,7 @@ from container_update.cluster.operation import digest_of
 from container_update.engine.checks.namespaces import refuse_missing_namespaces
 from container_update.engine.goal import Intent, Observed, PackageGoal
 from container_update.engine.goals import upgrade_types
-from container_update.engine.goals.change_request import ChangeRequest
-from container_update.engine.goals.from_vnfm import FromVnfm
+from container_update.engine.goals.change_request import ChangeRequest, FromVnfm
 from container_update.engine.instances import record_of, refuse_absent
 from container_update.engine.journalled_run import JournalledRun
 from container_update.engine.read_packages import read_packages, stored_images

@@ -201,10 +201,7 @@ class GoBack(Goal):
 
 
 def _undone(done: Sequence[Revision], number: int | None) -> tuple[Revision, ...]:
-    """Return the revisions to undo, the oldest first.
-
-    :raises PlanError: one of them cannot be undone.
-    """
+    """Return the revisions to undo, the oldest first; refuse one that cannot be undone."""
     first = _first(done, number)
     if first is None:
         return ()
@@ -243,8 +240,7 @@ def _refuse_unfit(revision: Revision) -> None:
 
 
 def _of_role(then: str, scripts: Mapping[str, str], now: str) -> dict[str, str]:
-    """Return what a request says of the script of a VNF, for the role that the VNF has now: the way
-    back makes the new VNF the old one."""
+    """Return a request's script for the role that its VNF has on the way back."""
     return {
         now + name.removeprefix(then): text
         for name, text in scripts.items()
@@ -253,10 +249,7 @@ def _of_role(then: str, scripts: Mapping[str, str], now: str) -> dict[str, str]:
 
 
 def changing_back(before: Revision | None, undone: Sequence[Revision], namespace: str) -> Packages:
-    """Return the present package of an instance as the old one, the earlier package as the new one.
-
-    :raises PlanError: the history does not have both.
-    """
+    """Return the present package as the old one, the earlier as the new; refuse without both."""
     first, last = undone[0], undone[-1]
     then, now = led_to(before) if before else None, led_to(last)
     ends = (*last.origin.packages[1:], *first.origin.packages[:1])

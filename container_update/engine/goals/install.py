@@ -37,11 +37,7 @@ from container_update.workloads.registry import kind_of
 
 
 class Install(PackageGoal):
-    """Everything that a package describes.
-
-    :param replicas: a workload's name to its number of pods; without, as its manifest says. For a
-        kind that is not scaled (Pod, DaemonSet) it is not looked at.
-    """
+    """Everything that a package describes; *replicas*: pods by the name of a scaled workload."""
 
     def __init__(
         self,

@@ -71,7 +71,9 @@ def install_of(
     """
     from container_update.engine.goals.install import Install  # noqa: PLC0415, slow to load
 
-    name = request.instance_id or _name_of_chart(request.package, options)
+    is_chart = options.render and rendering.is_chart(Path(request.package))
+    name = rendering.name_of(request.package, options) if is_chart else None
+    name = request.instance_id or name
     goal = Install(replace(request, instance_id=name), options, replicas)
     if request.instance_id is None:
         goal.refuse_taken(cluster)
@@ -82,7 +84,7 @@ def _change_of(
     request: ChangePackageRequest, cluster: ReadOnlyCluster, options: Options
 ) -> PackageChange:
     from container_update.engine.goals.change import PackageChange  # noqa: PLC0415, slow to load
-    from container_update.engine.goals.from_vnfm import FromVnfm  # noqa: PLC0415, as above
+    from container_update.engine.goals.change_request import FromVnfm  # noqa: PLC0415, as above
     from container_update.records.instance_file import json_file  # noqa: PLC0415, as above
 
     instance = json_file(request.instance) if request.instance else {}
@@ -93,10 +95,7 @@ def _change_of(
 
 
 def with_release(options: Options, request: Request, cluster: ReadOnlyCluster) -> Options:
-    """Return the options, with what its charts are rendered for where a request names one.
-
-    The cluster is asked for its version and kinds only then.
-    """
+    """Return the options, with what charts of a request are rendered for, if it names any."""
     named = (getattr(request, name, None) for name in ("package", "old", "new"))
     packages = (*named, *getattr(request, "packages", ()))
     return for_charts(options, request.namespace, request.instance_id, packages, cluster)
@@ -119,8 +118,3 @@ def for_charts(
         release = replace(release, kube_version=cluster.version(), api_versions=served)
     settings = {each.name: getattr(options, each.name) for each in fields(Options)}
     return ChartOptions(**settings, release=release)
-
-
-def _name_of_chart(package: str, options: Options) -> str | None:
-    is_chart = options.render and rendering.is_chart(Path(package))
-    return rendering.name_of(package, options) if is_chart else None

@@ -17,7 +17,7 @@ from container_update.engine.claims import claims_of_set
 from container_update.engine.goal import Goal, Intent, Observed
 from container_update.engine.instances import list_if_allowed
 from container_update.engine.read_packages import described_by
-from container_update.model.cluster import if_allowed
+from container_update.model.cluster import if_allowed, items_if_allowed
 from container_update.model.objects import Collection, Json, Manifest, ObjectKey, is_kept
 from container_update.model.options import Options
 from container_update.model.plan import UNINSTALL, Plan
@@ -35,11 +35,7 @@ _CLAIM = ("", "PersistentVolumeClaim")
 
 
 class Uninstall(Goal):
-    """A VNF instance that is gone, but for the objects that stay.
-
-    :param is_recorded: a VNFM has the instance: it is no error that nothing of it is there, not
-        even its namespace.
-    """
+    """A VNF instance that is gone, but for what stays; *is_recorded*: it may be gone already."""
 
     def __init__(
         self,
@@ -118,16 +114,12 @@ def _claims(bodies: Iterable[Json], observed: Observed) -> Live:
 
 
 def _used_by_others(live: Live, claims: Live, observed: Observed) -> frozenset[ObjectKey]:
-    """Return the claims of earlier workloads of the instance that the StatefulSet of another
-    instance has taken over since."""
+    """Return the instance's claims that another instance's StatefulSet has taken over since."""
     earlier = {key for key in live if (key.group, key.kind) == _CLAIM and key not in claims}
     own = {ObjectKey.of(body) for body in live.values()}
     spaces = {key.namespace for key in earlier}
-    listings = (
-        if_allowed(partial(observed.cluster.list, Collection("apps", "StatefulSet", space)), None)
-        for space in spaces
-    )
-    sets = [body for listing in listings if listing for body in listing.items]
+    every = (Collection("apps", "StatefulSet", space) for space in spaces)
+    sets = (body for each in every for body in items_if_allowed(observed.cluster, each))
     others = [body for body in sets if ObjectKey.of(body) not in own]
     return frozenset(earlier & _claims(others, observed).keys())
 
@@ -145,8 +137,7 @@ def _volume_of(claim: Json, observed: Observed) -> str:
 
 
 def _held_objects(live: Live, observed: Observed) -> Live:
-    """Return other clients' custom objects that go with their definition and have a finalizer, or
-    are to be kept."""
+    """Return others' custom objects that go with their definition, and are held or kept."""
     bodies = (item for key in live for item in _objects_of(key, live[key], observed) or ())
     held = {ObjectKey.of(body): body for body in bodies if has_finalizers(body) or is_kept(body)}
     own = {body["metadata"]["uid"] for body in live.values()}
@@ -154,8 +145,7 @@ def _held_objects(live: Live, observed: Observed) -> Live:
 
 
 def _objects_of(key: ObjectKey, body: Json, observed: Observed) -> Sequence[Json] | None:
-    """Return the objects of the kind that a definition defines; None where this account may not
-    list them."""
+    """Return the objects that a definition defines; None where they cannot be listed."""
     if (key.group, key.kind) != DEFINITION:
         return ()
     every = Collection(body["spec"]["group"], body["spec"]["names"]["kind"], "")

@@ -21,6 +21,7 @@ from container_update.engine.goal import Goal, Intent, Observed
 from container_update.engine.instances import record_of, refuse_absent
 from container_update.engine.read_packages import (
     described_by,
+    described_in,
     read_manifests,
     refuse_none,
     stored_images,
@@ -50,10 +51,7 @@ LOG = logging.getLogger(__name__)
 
 
 class Update(Goal):
-    """The images and the configuration of a new package; nothing else of it takes effect.
-
-    Both packages are read at once and in the background, beside the first requests.
-    """
+    """The images and the configuration of a new package, and nothing else of it."""
 
     def __init__(
         self,
@@ -70,10 +68,7 @@ class Update(Goal):
 
     @classmethod
     def of(cls, request: UpdateRequest, cluster: ReadOnlyCluster, options: Options) -> Update:
-        """Return the goal of a request; without an old package it is what the record says.
-
-        :raises NotInstalledError: there is no record.
-        """
+        """Return the goal of a request; the record stands for an old package not named."""
         if request.old:
             return cls(request, options)
         try:
@@ -147,8 +142,7 @@ class Update(Goal):
         return replace(plan, packages=self._identities(), vdus=self._vdus())
 
     def _unknown_workloads(self, observed: Observed) -> dict[ObjectKey, Json]:
-        """Return the live objects of unknown kinds that may use configuration; the package's where
-        the account may not read that kind."""
+        """Return the objects of unknown kinds that may use configuration, live where readable."""
         described = unknown_workloads(old for old, _ in self.matched().pairs)
         read = observed.cluster.get
         bodies = {m.key: if_allowed(partial(read, m.key), m.body) for m in described}
@@ -194,30 +188,13 @@ def _match(
     request: UpdateRequest, old: csar.Csar | InstanceRecord, new: csar.Csar
 ) -> match.Matching:
     """Read the manifests of both packages and find each old object's new one."""
+    known, whole = None, not request.def_files
     if isinstance(old, InstanceRecord):
-        return _match_packages(request, old.by_path, old.def_files, new)
-    def_files = request.def_files or tuple(old.manifest_files())
-    known = ReadDocuments()
-    before = read_manifests(old, def_files, request, known)
-    refuse_none(before, old, request.def_files)
-    return _match_packages(request, before, def_files, new, known, once=not request.def_files)
-
-
-def _match_packages(  # noqa: PLR0913
-    request: UpdateRequest,
-    before: match.ByPath,
-    def_files: Sequence[str],
-    new: csar.Csar,
-    known: ReadDocuments | None = None,
-    *,
-    once: bool = False,
-) -> match.Matching:
-    """Return each old object with its manifest in the new package.
-
-    :param before: the old objects by their def-files.
-    :param once: in all files of the new package no object may be there twice.
-    """
-    whole = not request.def_files
+        before, def_files = old.by_path, old.def_files
+    else:
+        known = ReadDocuments()
+        before = described_in(old, request, known)
+        def_files = tuple(before)
     listed = read_manifests(new, request.config_paths, request, known)
     if request.config_paths:
         refuse_none(listed, new, request.config_paths)
@@ -228,6 +205,6 @@ def _match_packages(  # noqa: PLR0913
         paths = [path for path in new.manifest_files() if path not in listed and path not in kept]
         others = read_manifests(new, paths, request, known)
     refuse_none({**listed, **kept, **others}, new)
-    if once:
+    if known is not None and whole:  # in all files no object may be there twice
         match.index({**listed, **kept, **others})
     return match.match(before, listed, kept, others, whole=whole)

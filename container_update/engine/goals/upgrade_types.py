@@ -43,11 +43,6 @@ def installed_types() -> Mapping[str, Sequence[str]]:
     return {kind: sorted(by_kind[kind]) for kind in sorted(by_kind)}
 
 
-def of_vim(vim_type: str) -> Sequence[str]:
-    """Return the upgrade types that a strategy is installed for on a VIM."""
-    return installed_types().get(kind_of_vim(vim_type), ())
-
-
 def resolve(
     text: str, vim_type: str | None = None, *, name: str = "additionalParams.upgrade_type"
 ) -> str:
@@ -76,11 +71,7 @@ def _plain(text: str) -> str:
 
 
 def find(vim_type: str, upgrade_type: str) -> Any:
-    """Return the planner of the strategy that is installed for a VIM and an upgrade type.
-
-    :raises PackageError: there is none; the message lists those of this VIM.
-    :raises ContainerUpdateError: it cannot be loaded, or there is another one of its name.
-    """
+    """Return the planner of a strategy; errors list those installed, or say why none loads."""
     from stevedore import DriverManager, exception  # noqa: PLC0415, slow to load
 
     name = f"{kind_of_vim(vim_type)}-{resolve(upgrade_type, vim_type)}"

@@ -67,8 +67,7 @@ class Heal(_Upkeep):
     def _with_recorded(
         self, packages: Packages, jobs: Collection[ObjectKey], observed: Observed
     ) -> Packages:
-        """Return the packages with these Jobs as the record has them, where there is a record: the
-        VNF may have got the package without all of its Jobs."""
+        """Return the packages with these Jobs as recorded: the VNF may have begun without some."""
         recorded = manifests_in_record(observed.cluster, *self.intent.where)
         if recorded is None:
             return packages

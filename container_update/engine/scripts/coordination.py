@@ -18,8 +18,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from container_update.engine.goals.change_request import ChangeRequest, ScriptName, secrets_in
-from container_update.engine.goals.from_vnfm import FromVnfm
+from container_update.engine.goals.change_request import (
+    ChangeRequest,
+    FromVnfm,
+    ScriptName,
+    secrets_in,
+)
 from container_update.engine.scripts.located import package_with_script
 from container_update.engine.scripts.process import Script
 from container_update.engine.scripts.script_input import Coordinated, script_input
@@ -43,10 +47,7 @@ _HIDDEN = "***"
 
 @dataclass
 class Coordination:
-    """The scripts of one change.
-
-    :param packages: the paths of the packages that have them, by VNF: 'new' and 'old'.
-    """
+    """The scripts of one change; *packages*: where they are, by 'new' and 'old' VNF."""
 
     about: Coordinated
     packages: Mapping[str, str]
@@ -66,10 +67,7 @@ class Coordination:
         vnfm: FromVnfm,
         access: Mapping[str, Any],
     ) -> Coordination:
-        """Return the scripts of a request.
-
-        :param access: how this process reaches the VIM, where the VNFM does not say it.
-        """
+        """Return the scripts of a request; *access*: to the VIM, where the VNFM does not say it."""
         recorded = vnfm.instance.get("vimConnectionInfo")
         connection = merge_patch(recorded, change.vim_connection_info)
         access = {"vim_connection_info": connection} | dict(vnfm.access or access)
@@ -113,10 +111,7 @@ class Coordination:
         return bool(self.cancel) and not vdu.details.get("back")
 
     def _run_in_copy(self, script: ScriptName, which: str, vdu: VduChange) -> ScriptReport:
-        """Run a script in a copy of the package that has it.
-
-        :raises PackageError: the script is not the one that the package's metadata lists.
-        """
+        """Run a script in a copy of the package that has it."""
         with tempfile.TemporaryDirectory(prefix="container-update-script-") as name:
             copy = Path(name) / "package"
             _copy_package(self._package_of(script, which), copy, self.options)
@@ -168,10 +163,7 @@ def _copy_package(source: str, target: Path, options: Options) -> None:
 
 
 def notes(change: ChangeRequest, used: Container[str]) -> Iterator[Note]:
-    """Yield which scripts of the request are not run.
-
-    :param used: 'new', 'old': the VNFs whose script the strategy runs.
-    """
+    """Yield which scripts of the request are not run, as their VNF is not in *used*."""
     for which, path in change.script_paths.items():
         if which not in used:
             kind = change.upgrade_type

@@ -14,12 +14,7 @@ from container_update.package import csar
 def package_with_script(
     script: ScriptName, which: str, packages: Mapping[str, csar.Csar]
 ) -> csar.Csar:
-    """Return the package that has a script of the 'new' or 'old' VNF.
-
-    :param packages: 'new' and 'old' to the opened package; the old one may be missing.
-    :raises PackageError: no package has it, it is not the one that the package lists, or it lacks
-        its class.
-    """
+    """Return the package with a script and its class, the VNF's own first; refuse if none."""
     for package in sorted(packages.values(), key=lambda each: each is not packages.get(which)):
         if package.has(script.path):
             _check_class(script, package)

@@ -86,11 +86,7 @@ class Process:
         self._output = self._answer if errors is None else _Output(errors, _KEPT_OUTPUT)
 
     def wait(self, seconds: float) -> int | None:
-        """Return the exit status; None where the script still runs after so many seconds.
-
-        Nothing that it has started runs any more then. After a signal the status is 128 and the
-        signal's number.
-        """
+        """Return the exit status, or 128 and its signal; None: it still runs."""
         with contextlib.suppress(programs.TimeoutExpired):
             return self._process.wait(seconds)
         return None
@@ -143,10 +139,7 @@ class Script(Process):
 
 
 class _Output:
-    """The end of what a process writes, read while it runs so that it is never kept waiting.
-
-    :param most: how many bytes are kept.
-    """
+    """The last bytes that a process writes, read while it runs so that it never waits."""
 
     def __init__(self, stream: IO[bytes] | None, most: int) -> None:
         assert stream is not None, "the process was started with a pipe"

@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from container_update.engine.goals.change_request import ChangeRequest
-from container_update.engine.goals.from_vnfm import FromVnfm
+from container_update.engine.goals.change_request import ChangeRequest, FromVnfm
 from container_update.model.objects import Json
 from container_update.model.scripts import VduChange
 
@@ -96,8 +95,7 @@ def _coordination_request(about: Coordinated, operation: str) -> Json:
 
 
 def _vnfc_info_id(instance: Mapping[str, Any], vdu: VduChange) -> str | None:
-    """Return the id of the VNFC in the instance's record: of the one that the script runs for, or
-    of the VDU's first."""
+    """Return the id of the VNFC that the script runs for in the record, or the VDU's first."""
     info = instance.get("instantiatedVnfInfo") or {}
     of_vdu = [e for e in info.get("vnfcResourceInfo") or () if e.get("vduId") == vdu.vdu_id]
     same = [e for e in of_vdu if e["computeResource"].get("resourceId") == vdu.resource_id]

@@ -94,11 +94,7 @@ def _bytes(field: str, value: object, *, encoded: bool) -> bytes:
 
 
 def stated_content(manifest: Manifest, body: Json | None = None) -> Content:
-    """Return the content that a manifest states.
-
-    :param body: in place of the manifest's own.
-    :raises PackageError: a value that the server would refuse.
-    """
+    """Return the content that a manifest states, or PackageError; *body*: in place of its own."""
     try:
         return content(manifest.body if body is None else body)
     except ValueError as error:
@@ -382,8 +378,7 @@ def _differing(
 
 
 def _steps(value: object) -> Mapping[str, str | int] | None:
-    """Return the keys of a mapping by ``.field``, the indexes of a list by ``[name]``; None where
-    the value has no such parts."""
+    """Return keys as ``.field``, or indexes as ``[name]``; None of a value without such parts."""
     if isinstance(value, dict):
         return {f".{field}": field for field in value}
     return meaning.named_items(value) if isinstance(value, list) else None
@@ -456,8 +451,7 @@ def _lines(value: bytes | None) -> list[str] | None:
 
 
 def _unified_diff(before: list[str], after: list[str]) -> Iterator[str]:
-    """Yield a unified diff; its marker of a last line without an end is there only where the two
-    texts differ in that: most values of one line have none."""
+    """Yield a unified diff, with a mark of a missing line end where that differs."""
     is_marked = bool(before and after) and _is_ended(before) != _is_ended(after)
     for line in list(difflib.unified_diff(before, after, n=_CONTEXT, lineterm=""))[2:]:
         yield printable(line.removesuffix("\n"))

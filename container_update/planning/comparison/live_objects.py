@@ -11,7 +11,7 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from container_update.model.objects import Json, Manifest, ObjectKey, Source
+from container_update.model.objects import Json, ObjectKey, Source
 from container_update.model.plan import image_place
 from container_update.planning.comparison import meaning
 from container_update.workloads.api_resources import is_built_in
@@ -43,14 +43,6 @@ def manifest_name(live: Json) -> str:
     """Return the name that the manifest of a live object has."""
     metadata = live["metadata"]
     return str((metadata.get("annotations") or {}).get(NAME_ANNOTATION) or metadata["name"])
-
-
-def with_live_name(manifest: Manifest, names: Mapping[ObjectKey, ObjectKey]) -> Manifest:
-    """Return the manifest under the identity that its object has in the cluster; its body stays.
-
-    :param names: as :func:`live_names` returns them.
-    """
-    return replace(manifest, key=names.get(manifest.key, manifest.key))
 
 
 def rename(body: Json, name: str) -> None:
@@ -87,8 +79,7 @@ NOT_CONTENT = frozenset({"apiVersion", "kind", "metadata", "status"})
 
 
 def as_made_by(live: Json, manifest: Json) -> Json:
-    """Return a live object as its manifest would have made it: a workload with the manifest's
-    selector, which never changes, a Pod with its tolerations."""
+    """Return a live object with its manifest's selector, or a Pod with its tolerations."""
     spec, said = live.get("spec") or {}, manifest.get("spec") or {}
     if (live.get("apiVersion"), live.get("kind")) == ("v1", "Pod"):  # admission adds to these
         return {**live, "spec": {**spec, "tolerations": said.get("tolerations")}}
@@ -131,12 +122,8 @@ class Drift:
         if image := _IMAGE.search(self.path):
             now = f"has image {self.live}, both packages say {self.said}"
             return f"drift: {image_place(image[1])} {now}: left alone"
-        return drift_note(self.path, source)
-
-
-def drift_note(field: str, source: Source) -> str:
-    """Return a note on a field that another client has changed and that stays so."""
-    return f"drift: {field} was changed in the cluster, both packages ({source}) agree: left alone"
+        agree = f"was changed in the cluster, both packages ({source}) agree: left alone"
+        return f"drift: {self.path} {agree}"
 
 
 def three_ways(new: Json, old: Json, live: Json) -> tuple[Json, tuple[Drift, ...]]:
@@ -197,8 +184,7 @@ def _merge(  # noqa: PLR0913, PLR0917
 
 
 def _elements(value: Any) -> Mapping[Any, Any] | None:
-    """Return the parts of a mapping, or the elements of a list by what each is told by; None where
-    the value is one whole."""
+    """Return the parts of a mapping or list by what each is told by; None of one whole value."""
     if isinstance(value, dict):
         return value
     if not (isinstance(value, list) and value and all(isinstance(each, dict) for each in value)):
@@ -242,10 +228,7 @@ class Manager:
 
 
 def managers(said: Json, live: Json) -> Iterator[Manager]:
-    """Yield the others who wrote into a live object.
-
-    :param said: the manifest that the object was made from.
-    """
+    """Yield the others who wrote into a live object; *said*: its manifest."""
     for entry in live["metadata"].get("managedFields") or ():
         fields = {**(entry.get("fieldsV1") or {}), "f:status": None}
         applies = entry.get("operation") == "Apply"
@@ -254,8 +237,7 @@ def managers(said: Json, live: Json) -> Iterator[Manager]:
 
 
 def with_fields_of_others(new: Json, old: Json | None, live: Json) -> Json:
-    """Return the new manifest with what others wrote into the live object where neither manifest
-    says anything."""
+    """Return the new manifest with what others wrote where neither manifest says anything."""
     result = copy.deepcopy(new)
     for manager in managers(new if old is None else old, live):
         _lay(result, old, live, manager.fields)

@@ -49,10 +49,7 @@ class Matching:
 
 
 def index(by_path: ByPath) -> dict[ObjectKey, Manifest]:
-    """Return identity to manifest.
-
-    :raises PackageError: an object is there twice.
-    """
+    """Return identity to manifest; PackageError where an object is there twice."""
     by_key: dict[ObjectKey, Manifest] = {}
     for manifest in _all(by_path):
         first = by_key.setdefault(manifest.key, manifest)
@@ -123,8 +120,7 @@ def _refuse_strangers(
     new: Mapping[ObjectKey, Manifest],
     listed: Mapping[ObjectKey, Manifest],
 ) -> None:
-    """Raise PackageError for a listed object that is not the CNF's, unless it is plainly an
-    additional ConfigMap or Secret: kind, namespace and name cannot be changed (user guide)."""
+    """Refuse listed objects of others: kind, namespace and name cannot change (user guide)."""
     lost = [key for key in old if key.is_config and key not in new]
     namespaces = {key.namespace for key in old}
     for key in [key for key in listed if key not in old]:
@@ -147,8 +143,7 @@ def _refuse_strangers(
 
 
 def _refuse_renamed(old: ByPath, kept: ByPath, new: Mapping[ObjectKey, Manifest]) -> None:
-    """Raise ChangeNeededError where a kept file has another ConfigMap or Secret in place of an old
-    one: kind, namespace and name cannot be changed (user guide)."""
+    """Refuse another ConfigMap or Secret in place of an old one, in a kept file."""
     known = {manifest.key for manifest in _all(old)}
     for path, manifests in old.items():
         lost = [m for m in manifests if m.key.is_config and m.key not in new]
@@ -163,8 +158,7 @@ def _refuse_renamed(old: ByPath, kept: ByPath, new: Mapping[ObjectKey, Manifest]
 def _refuse_renamed_references(
     old: Mapping[ObjectKey, Manifest], new: Mapping[ObjectKey, Manifest]
 ) -> None:
-    """Raise ChangeNeededError where a workload refers to another ConfigMap or Secret in place of
-    one that is gone, as with a hash in its name: an update changes no references."""
+    """Refuse a reference to another object in place of one that is gone (a hash in its name)."""
     lost = old.keys() - new.keys()
     for key in [key for key in old if lost and is_workload(key) and key in new]:
         before, after = _references(old[key]), _references(new[key])

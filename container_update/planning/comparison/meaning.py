@@ -223,10 +223,7 @@ def _pull_policy(image: str) -> str:
 
 
 def is_same(one: Any, other: Any, path: Path = (), *, built_in: bool = True) -> bool:
-    """Tell whether two values mean the same to the server.
-
-    :param built_in: they are of a kind that the server builds in.
-    """
+    """Tell whether two values mean the same to the server, which may build their kind in."""
     if built_in:
         return bool(one == other or normal(one, path) == normal(other, path))
     return has(one, other, built_in=False) and has(other, one, built_in=False)
@@ -260,10 +257,7 @@ def respell(new: Any, old: Any, path: Path = ()) -> Any:
 
 
 def has(live: Any, said: Any, path: Path = (), *, built_in: bool = True) -> bool:
-    """Tell whether a live value has all that a manifest says; what else it has does not count.
-
-    The other parameters are those of :func:`is_same`.
-    """
+    """Tell whether a live value has all that a manifest says; what else it has does not count."""
     if live is None and built_in:
         return normal(said, path) is None or _is_left_open(said, path)
     if isinstance(said, dict) and (said or not built_in):

@@ -83,8 +83,7 @@ class Packages:
         return next((vdu for vdu, name in vdus if name == key.name), key.name)
 
     def unlisted_successor(self, key: ObjectKey) -> str | None:
-        """Return the workload that the new package has for the VDU of an old one, where the request
-        lists no file with it."""
+        """Return the new workload of an old one's VDU, where the request lists no file with it."""
         name = self.new_vdus.get(self.vdu_of(key))
         if not is_workload(key) or name in (None, key.name):
             return None
@@ -108,14 +107,7 @@ def pair(  # noqa: PLR0913
     vnfd_id: str,
     chosen: frozenset[str] | None = None,
 ) -> Packages:
-    """Return the packages of a change.
-
-    :param old: the instance's def-files in the old package.
-    :param listed: the new package's files that the request lists, or all of them.
-    :param others: the new package's remaining files; may be empty where *unmatched* is.
-    :param chosen: the ids of the VDUs that change; None: all.
-    :raises PackageError: an object is there twice in the old or the listed files.
-    """
+    """Return the packages of a change; *chosen*: the VDUs that change, None: all."""
     before, applied = index(old), index(listed)
     kept: dict[ObjectKey, Manifest] = {}
     for manifest in _in_files(others, first=old):
@@ -156,11 +148,7 @@ _SELECTORS = {
 def used_only_by_others(
     objects: Sequence[Manifest], is_concerned: Callable[[ObjectKey], bool]
 ) -> frozenset[ObjectKey]:
-    """Return the objects that belong to workloads that are not concerned, and to no others.
-
-    :param objects: of both packages; an object may be there in two versions.
-    :param is_concerned: tells whether a workload changes.
-    """
+    """Return the objects of both packages that belong only to workloads not concerned."""
     own: set[ObjectKey] = set()
     others: set[ObjectKey] = set()
     for workload in objects:

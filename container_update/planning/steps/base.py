@@ -76,13 +76,13 @@ class ObjectStep(Step):
         """
         if self.is_applied(written) and not self.is_applied(live):
             return "was changed by another client after it was written"
-        return _end(written, live)
+        return end_of(written, live)
 
     def loss_of_restored(self, written: Json, live: Json) -> str:
         """Return, as :meth:`loss`, what another client took away of what an undo wrote."""
         if self.is_restored(written) and not self.is_restored(live):
             return "was changed by another client after it was put back"
-        return _end(written, live)
+        return end_of(written, live)
 
     def is_own(self, live: Json) -> bool:
         """Tell whether what the step wrote is there to be restored."""
@@ -93,7 +93,7 @@ class ObjectStep(Step):
         return self.is_own(live)
 
 
-def _end(written: Json, live: Json) -> str:
+def end_of(written: Json, live: Json) -> str:
     """Return how another client undid the write: the object is gone, or has no pods any more."""
     if live["metadata"]["uid"] != written["metadata"]["uid"]:
         return "was deleted and created again by another client"

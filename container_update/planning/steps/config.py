@@ -39,8 +39,7 @@ class ConfigStep(ObjectStep):
 
     @property
     def becomes_immutable(self) -> bool:
-        """An object that can change becomes immutable. It does so when all else is done: an undo
-        could only create it again, and a kubelet may go on with what it has read."""
+        """It becomes immutable, which comes last: an undo could only create it again."""
         before, is_replaced = self.before or {}, self.action is Action.REPLACE
         return bool(self.content.get("immutable")) and is_replaced and not before.get("immutable")
 
@@ -89,8 +88,7 @@ class ConfigStep(ObjectStep):
 
 
 def laid_over(old: Manifest | None, new: Manifest, live: Json | None) -> ConfigStep:
-    """Return the step that lays the new manifest over the live object, without what only the old
-    one has."""
+    """Return the step that lays the new manifest over the live object."""
     removed = diff.key_names(old.body) - diff.key_names(new.body) if old else ()
     return ConfigStep(
         new.key,
@@ -103,8 +101,7 @@ def laid_over(old: Manifest | None, new: Manifest, live: Json | None) -> ConfigS
 
 
 def _with_content(live: Json, source: Mapping[str, Any], keys: Collection[str]) -> Json:
-    """Return the live object with these keys as the source has them; the metadata is a copy, all
-    else that stays is shared."""
+    """Return the live object with these keys as in *source*; it shares what stays."""
     changed = {**live, "metadata": dict(live["metadata"])}
     for name in _OTHER_CONTENT:
         if source.get(name) is None:

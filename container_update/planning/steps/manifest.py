@@ -77,16 +77,14 @@ def with_recorded_digest(manifest: Json, digest: str) -> Json:
 
 
 def without_recorded_digest(body: Json) -> Json:
-    """Return a copy without the digest: of a manifest as its author wrote it, which most live
-    objects were made from without one."""
+    """Return a copy without the digest, as its author wrote the manifest."""
     annotations = dict(body["metadata"].get("annotations") or {})
     annotations.pop(DIGEST_ANNOTATION, None)
     return {**body, "metadata": {**body["metadata"], "annotations": annotations}}
 
 
 def is_made_of(content: Json, live: Json, instance_id: str | None) -> bool:
-    """Tell whether a plan of an instance has created a live object from this content: one of the
-    same name may be another client's."""
+    """Tell whether a plan of an instance has created an object from this content."""
     same_manifest = recorded_digest(live) == recorded_digest(content)
     return same_manifest and instance_of(live) == (instance_id or None)
 
@@ -147,8 +145,7 @@ class ManifestStep(WorkloadStep):
         return "a volume never shrinks: it stays as it is" if is_smaller else ""
 
     def is_made(self, live: Json) -> bool:
-        """Tell whether a Deployment is one of the two: another one of the same manifest, which an
-        earlier change made, has another selector."""
+        """Tell whether a Deployment is one of the two, by manifest and selector."""
         one, other = (body["spec"].get("selector") for body in (self._manifest, live))
         is_of_name = live_objects.manifest_name(live) == self.key.name
         is_of_manifest = recorded_digest(live) == recorded_digest(self._manifest)

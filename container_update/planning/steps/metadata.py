@@ -35,10 +35,7 @@ def stated_metadata(body: Json) -> frozenset[tuple[str, str]]:
 
 
 def lay_over(changed: Json, manifest: Json, removed: Dropped) -> None:
-    """Lay the manifest's labels and annotations over those of an object, without *removed*.
-
-    The server takes null in a map of texts for ''.
-    """
+    """Lay a manifest's labels and annotations over an object's; the server takes null for ''."""
     own = changed["metadata"]
     for field in _FIELDS:
         said = (manifest["metadata"].get(field) or {}).items()
@@ -51,10 +48,7 @@ def lay_over(changed: Json, manifest: Json, removed: Dropped) -> None:
 def written_metadata(
     manifest: Json, removed: Dropped, before: Json | None
 ) -> list[tuple[str, str]]:
-    """Return (field, name) of every label and annotation that a manifest changes or takes away.
-
-    :param before: the live object that it is laid over.
-    """
+    """Return (field, name) of each label and annotation that differs from *before*, or goes."""
     own = [(field, name) for field in _FIELDS for name in manifest["metadata"].get(field) or ()]
     if before is not None:
         own = [e for e in own if value_of(before, *e) != value_of(manifest, *e)]

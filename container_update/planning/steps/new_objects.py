@@ -24,10 +24,7 @@ _BINDING = frozenset(
 
 
 def new_object(body: Json, namespace: str, labels: Mapping[str, str]) -> Json:
-    """Return a body that can be created: without what the server sets.
-
-    :param labels: laid under the body's own labels.
-    """
+    """Return a body that can be created; *labels* are laid under its own."""
     created = copy.deepcopy(without_server_fields(body))
     metadata = created["metadata"]
     if namespace:
@@ -38,8 +35,7 @@ def new_object(body: Json, namespace: str, labels: Mapping[str, str]) -> Json:
 
 
 def stable_part(body: Json) -> Json:
-    """Return an object without what a server or a controller writes all the time: its status, its
-    version, and who wrote which field."""
+    """Return an object without its status, its version, and who wrote which field."""
     moving = ("managedFields", "resourceVersion", "generation")
     metadata = {name: v for name, v in body["metadata"].items() if name not in moving}
     content = {name: value for name, value in body.items() if name != "status"}

@@ -36,17 +36,11 @@ class WorkloadStep(ObjectStep):
 
     @abstractmethod
     def new_pod(self, labels: Mapping[str, str]) -> Json:
-        """Return the Pod to create in place of the one that the plan was made from.
-
-        :param labels: of the VNF instance, for a Pod that is made from a manifest.
-        """
+        """Return the Pod to create in place of the old one; *labels* for one of a manifest."""
 
     @abstractmethod
     def with_stored(self, images: Mapping[str, str]) -> WorkloadStep:
-        """Return the step that wants its images as the server stores them.
-
-        :param images: of the answer to a write, or to a dry run; a webhook may have changed them.
-        """
+        """Return the step that wants its images as the server's answer to a write has them."""
 
     def is_outdated(self, pod: Json) -> bool:  # noqa: ARG002
         """Tell whether a pod has the old template; False where a pod does not show it."""

@@ -15,7 +15,7 @@ from container_update.engine.goals.change_request import LINKS, ChangeRequest
 from container_update.engine.read_packages import check_listed, check_packages, packages_of
 from container_update.model.errors import PackageError, PlanError
 from container_update.model.objects import Json
-from container_update.model.requests import DEF_FILES, InstallRequest
+from container_update.model.requests import DEF_FILES, Placing
 from container_update.package import csar, fetch
 from container_update.planning.upkeep import workloads_of
 from container_update.vnfm import instances, packages, vims
@@ -103,8 +103,10 @@ def _check_scalable(
 
         instantiate.refuse_ungrouped(package, record.flavour_id, vdus)
     elif not any(map(fetch.is_url, record.def_files)):  # nothing is fetched before the answer
-        where = record.def_files, record.namespace
-        read = packages_of(package, InstallRequest(package.source, *where, one_namespace=True))
+        placing = Placing(
+            def_files=record.def_files, namespace=record.namespace, one_namespace=True
+        )
+        read = packages_of(package, placing)
         for vdu in vdus:
             any(workloads_of(vdu, read))
 

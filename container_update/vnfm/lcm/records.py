@@ -100,7 +100,9 @@ def with_live_pods(
 ) -> VnfRecord:
     """Return the record with the live pods: an undo may have created new ones."""
     package = str(context.package(record.vnfd_id))
-    request = InstallRequest(package, record.def_files, record.namespace, one_namespace=True)
+    request = InstallRequest(
+        package, def_files=record.def_files, namespace=record.namespace, one_namespace=True
+    )
     described = described_by(request, context.service.options)
     vdus = vdus_of(context, record.vnfd_id, record.flavour_id)
     vnfcs, manifests = live_vnfcs(vdus, described, cluster)

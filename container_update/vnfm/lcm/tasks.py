@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from container_update.drivers import change_by_modify, v2_memory
 from container_update.drivers.change_by_modify import Modification
-from container_update.engine.goals.from_vnfm import FromVnfm, Occurrence
+from container_update.engine.goals.change_request import FromVnfm, Occurrence
 from container_update.engine.progress import remarks, step_events
 from container_update.engine.run import preview
 from container_update.model.cancellation import CancelToken

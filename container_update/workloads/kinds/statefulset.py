@@ -59,8 +59,7 @@ class StatefulSet(WorkloadKind):
 
 
 def kept_ordinals(live: Json) -> range:
-    """Return the ordinals that a rolling update keeps: as many as the partition says, from the
-    first on; none with OnDelete."""
+    """Return the first ordinals, which a partition keeps in a roll; none with OnDelete."""
     strategy, first = (live.get("spec") or {}).get("updateStrategy") or {}, first_ordinal(live)
     if strategy.get("type") == "OnDelete":
         return range(first, first)

@@ -16,7 +16,7 @@ from container_update.drivers.vim import script_access
 from container_update.drivers.way_back import go_back
 from container_update.engine.goal import Goal
 from container_update.engine.goals.change import PackageChange
-from container_update.engine.goals.from_vnfm import FromVnfm
+from container_update.engine.goals.change_request import FromVnfm
 from container_update.engine.goals.install import Install
 from container_update.engine.goals.uninstall import Uninstall
 from container_update.engine.goals.upkeep import Heal, Scale
@@ -61,7 +61,7 @@ class KubernetesVim:
     def instantiate(self) -> VnfRecord:
         """Create every object of the def-files and wait until the workloads are Ready."""
         context = self.context
-        request = InstallRequest(self._package, self._requested_def_files, **self._where)
+        request = InstallRequest(self._package, **self._requested_where)
         options, replicas = context.service.options, records.first_replicas(context)
         outcome = self._carry_out(Install(request, options, replicas))
         return records.instantiated_record(
@@ -76,22 +76,25 @@ class KubernetesVim:
         context = self.context
         if self.undo() is None:  # a package that is wrong has created nothing
             package = None if context.service.options.history else self._package
-            self._uninstall(TerminateRequest(package, self._requested_def_files, **self._where))
+            self._uninstall(TerminateRequest(package, **self._requested_where))
         HistoryWriter(self.cluster, context.namespace, context.instance_id).clear()
 
     def terminate(self) -> None:
         """Delete the objects of the instance, and wait until they are gone."""
         params = self.context.params
         what = {name: params.get(name, False) for name in ("delete_data", "delete_shared")}
-        def_files = self.context.record.def_files
-        self._uninstall(TerminateRequest(self._package, def_files, **self._where, **what))
+        self._uninstall(TerminateRequest(self._package, **self._recorded_where, **what))
 
     def _uninstall(self, request: TerminateRequest) -> None:
         self._carry_out(Uninstall(request, self.context.service.options, is_recorded=True))
 
     @property
-    def _requested_def_files(self) -> tuple[str, ...]:
-        return tuple(self.context.params.get(DEF_FILES) or ())
+    def _requested_where(self) -> dict[str, Any]:
+        return {"def_files": tuple(self.context.params.get(DEF_FILES) or ()), **self._where}
+
+    @property
+    def _recorded_where(self) -> dict[str, Any]:
+        return {"def_files": self.context.record.def_files, **self._where}
 
     # --- keeping it -----------------------------------------------------------------------------
 
@@ -102,8 +105,8 @@ class KubernetesVim:
         """
         context = self.context
         pods = ((entry["vduId"], entry["computeResource"]["resourceId"]) for entry in vnfcs)
-        what = tuple(pods), context.record.def_files
-        request = HealRequest(self._package, *what, **self._where, request_id=context.operation_id)
+        where = {**self._recorded_where, "request_id": context.operation_id}
+        request = HealRequest(self._package, tuple(pods), **where)
         self._carry_out(Heal(request, context.service.options))
 
     def scale(self, numbers: Mapping[str, int], request_id: str) -> None:
@@ -111,11 +114,10 @@ class KubernetesVim:
 
         :param request_id: an interrupted scaling of another request is undone before.
         """
-        context, def_files = self.context, self.context.record.def_files
         request = ScaleRequest(
-            self._package, numbers, def_files, **self._where, request_id=request_id
+            self._package, numbers, **self._recorded_where, request_id=request_id
         )
-        self._carry_out(Scale(request, context.service.options))
+        self._carry_out(Scale(request, self.context.service.options))
 
     def _carry_out(self, goal: Goal) -> Outcome:
         """Carry out a goal; a failure is left for the VNFM's user."""

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from container_update.cluster.lease import utc_now
-from container_update.engine.goals.from_vnfm import FromVnfm
+from container_update.engine.goals.change_request import FromVnfm
 from container_update.engine.run import operate
 from container_update.model.errors import NoWayBackError
 from container_update.model.objects import Json

@@ -111,7 +111,8 @@ def _vdus(folder: Path, flavour_id: str | None, options: Options) -> tuple[tuple
 
 @lru_cache(_PACKAGES_KEPT)
 def _workload_kinds(folder: Path, def_files: tuple[str, ...], options: Options) -> Kinds:
-    described = described_by(InstallRequest(str(folder), def_files, one_namespace=True), options)
+    request = InstallRequest(str(folder), def_files=def_files, one_namespace=True)
+    described = described_by(request, options)
     keys = (manifest.key for manifest in described)
     return frozenset((key.group, key.kind) for key in keys if is_workload(key))
 
