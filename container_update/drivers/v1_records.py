@@ -37,11 +37,10 @@ def run(operation: str, /, context: Any, vnf_instance: Any, *args: Any, **kwargs
     :raises ContainerUpdateError: the update failed. Tacker records its text, which therefore says
         what to do next.
     """
-    handler = HANDLERS.get(operation)
-    if handler is None:
+    if operation != "modify_information_end":
         return
     try:
-        handler(context, vnf_instance, *args, **kwargs)
+        modify_information_end(context, vnf_instance, *args, **kwargs)
     except Exception as error:
         if isinstance(error, ContainerUpdateError):
             error.args = (with_advice(error, v1_advice(error.next_step)),)
@@ -139,9 +138,6 @@ def modification_of(
 def _running_package(metadata: Mapping[str, str], old: str) -> str:
     kept = metadata.get(RUNS_FROM)
     return kept if kept and os.path.isdir(kept) else old
-
-
-HANDLERS: Mapping[str, Callable[..., None]] = {"modify_information_end": modify_information_end}
 
 
 def request_of(

@@ -520,7 +520,6 @@ def test_a_failed_update_leaves_the_records_alone_and_raises(
     assert (pods_of(vnf_instance), vnf_instance.saves) == (["web-a"], [["web-a"]])
     assert vnf_instance.vnf_metadata == {"namespace": "cnf", v1_records.RUNS_FROM: "/packages/old"}
     assert engine.closed == 1
-    assert v1_records.HANDLERS.keys() == {"modify_information_end"}
 
 
 # --- what runs after a failure ------------------------------------------------------------------
