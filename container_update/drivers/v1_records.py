@@ -99,10 +99,7 @@ _GIVEN = Fields(
 
 
 def check(vnf_instance: Any, config_paths: Any) -> None:
-    """Check what users have given, as far as it is read; all else is what Tacker itself records.
-
-    :raises PackageError: names the mistake.
-    """
+    """Check what users have given; all else is what Tacker itself records."""
     info, metadata = vnf_instance.instantiated_vnf_info, vnf_instance.vnf_metadata or {}
     parameters = (info.additional_params if info else None) or {}
     files = parameters.get(DEF_FILES)
@@ -178,10 +175,7 @@ def request_of(
 
 
 def write_records(vnf_instance: Any, records: Records, new_record: NewRecord) -> None:
-    """Set the instance's def-files and one VNFC record for each live pod; nothing is saved yet.
-
-    :param new_record: returns a new VnfcResourceInfo with an id and metadata.
-    """
+    """Set the instance's def-files and one VNFC record for each live pod; nothing is saved yet."""
     info = vnf_instance.instantiated_vnf_info
     if records.def_files is not None:
         files = list(records.def_files)

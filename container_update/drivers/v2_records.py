@@ -164,7 +164,6 @@ def live_vnfcs(
 ) -> tuple[tuple[Vnfc, ...], tuple[Manifest, ...]]:
     """Return the pods of VDUs now, and the manifests under their live names.
 
-    :param vdus: the name of each one's workload in the manifests.
     :raises ClusterError: the API server cannot be read.
     """
     from container_update.cluster.informer import Informer  # noqa: PLC0415 (heavy)

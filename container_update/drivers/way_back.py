@@ -30,7 +30,6 @@ def put_back(script: Json, output: Json) -> None:
 
     Also where the last try wrote nothing: one before may have been killed.
 
-    :param output: gets the instance with its live pods.
     :raises ContainerUpdateError: it cannot be done.
     """
     instance, state = script["vnf_instance"], v2_memory.recall(script).get("state")

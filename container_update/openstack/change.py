@@ -53,7 +53,6 @@ _VIM = "openstack"
 class StackChange(StackGoal):
     """A change of the package of a VNF in a stack, as a strategy plans it.
 
-    :param stack: the VNF's stack, by name or by ``name/id``.
     :param flavour_id: the deployment flavour; None where the package has but one.
     """
 
@@ -208,10 +207,7 @@ class StackChange(StackGoal):
     # --- scripts --------------------------------------------------------------------------------
 
     def _run_script(self, step: ScriptStep, execution: StackExecution) -> ScriptReport | None:
-        """Run a script of the plan, or of its undo, for the VNFCs that it is about.
-
-        :raises CoordinationError: it failed, or was stopped.
-        """
+        """Run a script of the plan or its undo; CoordinationError where it failed or stopped."""
         self.coordination.operation = execution.record.operation
         vnfcs = [self._vnfc_details(each, step.role) for each in self._members(step, execution)]
         if not vnfcs:
@@ -251,8 +247,7 @@ class StackChange(StackGoal):
         }
 
     def _ssh_ip(self, member: VnfcServer, role: str) -> str | None:
-        """Return the address of the connection point that the request names, as Tacker finds it;
-        None where it has none, which only the script can judge."""
+        """Return the address of the request's connection point, as Tacker finds it, or None."""
         request = self.change
         cp_name = request.vnfc_param(member.vdu_id, role).get("cp_name")
         if cp_name is None or role not in request.scripts:

@@ -39,10 +39,7 @@ _SETTINGS = (
 
 
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add the commands.
-
-    :param add: adds one, by its name, its function and its help.
-    """
+    """Add the commands by a function that takes name, function and help."""
     text = "change the VNF package: Blue-Green or rolling update"
     command = add("change", _change, text)
     change.add_change_arguments(

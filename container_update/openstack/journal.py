@@ -146,11 +146,7 @@ class StackJournal:
         ]
 
     def _find(self) -> _StoredJournal | None:
-        """Return the journal of the change that is under way.
-
-        A run that lost its hold may have left a stack without a record. One that has the first
-        name while another is named after an id is that of a run which was refused.
-        """
+        """Return the journal of the change under way, not what lost or refused runs left."""
         stacks = [stack for stack in map(self._settle, map(reference, self.stacks())) if stack]
         chains = [self._chain(stack, stacks) for stack in stacks]
         for chain in sorted(chains, key=lambda chain: chain[0]["stack_name"] == self._name):
@@ -191,10 +187,7 @@ class StackJournal:
     # --- to hold it -----------------------------------------------------------------------------
 
     def begin(self, record: StackRecord) -> None:
-        """Create the journal before anything is done.
-
-        :raises UpdateInProgressError: another run has one already.
-        """
+        """Create the journal before anything is done; UpdateInProgressError: there is one."""
         self.sweep()
         self._own = self._create(self._name, self._files(record))
         journal = self._find()
@@ -285,10 +278,7 @@ class StackJournal:
             raise self._lost_error(self._own["stack_name"])
 
     def write(self, record: StackRecord) -> StackRecord:
-        """Replace the record; return it.
-
-        :raises LeaseLostError: another run has taken over.
-        """
+        """Replace the record; return it. LeaseLostError: another run has taken over."""
         self._write({"files": self._files(record)})
         self.confirm()
         return record

@@ -138,10 +138,7 @@ def after(service: Heat, plan: StackPlan) -> Live:
 
 
 def members_of(service: Heat, stack: Json, vdus: Mapping[str, str]) -> tuple[VnfcServer, ...]:
-    """Return the VNFCs of every VDU that has a server in the live stack.
-
-    :param vdus: VDU id to its name.
-    """
+    """Return the VNFCs of every VDU that has a server in the live stack."""
     body = body_of(service, reference(stack))
     return read(service, stack, body, hot.places_in(body, vdus)).members
 

@@ -91,10 +91,7 @@ class StackPackages:
 
 
 def read_packages(request: StackRequest, old: csar.Csar, new: csar.Csar) -> StackPackages:
-    """Read both packages, which are open.
-
-    :raises PackageError: one of them, or the request, is wrong.
-    """
+    """Read both packages, which are open; PackageError where one, or the request, is wrong."""
     if request.upgrade_type not in (BLUE_GREEN, ROLLING):
         raise PackageError(
             f"upgrade_type: expected {BLUE_GREEN} or {ROLLING}, found {request.upgrade_type}"

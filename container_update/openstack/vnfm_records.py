@@ -89,8 +89,6 @@ def instantiated_info(info: Json, members: Sequence[VnfcServer], stack_id: str) 
     """Return instantiatedVnfInfo for a live stack.
 
     :param info: the recorded one; what is not about resources stays.
-    :param members: every VNFC.
-    :param stack_id: the VNF's stack.
     """
     metadata = {**(info.get("metadata") or {}), "stack_id": stack_id}
     records = replace(_live(members), instance_ref=stack_id)

@@ -93,10 +93,7 @@ class _Results(io.TextIOBase):
                 self._lose(getattr(error, "strerror", None) or str(error))
 
     def _lose(self, why: str) -> None:
-        """Say so once; what the stream still buffers is dropped, or the interpreter's end fails.
-
-        :param why: '': it is as the user wants it.
-        """
+        """Say so once; what the stream still buffers is dropped, or the interpreter's end fails."""
         if self._stream is not None and self._stream is sys.stdout:
             drop(self._stream)
         self._stream = None
@@ -105,10 +102,7 @@ class _Results(io.TextIOBase):
 
 
 class _Printable:
-    """Results in which what would control a terminal is an escape sequence of Python.
-
-    :param styled: the stream of a caller that may control the terminal.
-    """
+    """Results in which what would control a terminal is an escape sequence of Python."""
 
     def __init__(self, styled: _Results) -> None:
         self.styled = styled
@@ -126,8 +120,6 @@ def results(stream: TextIO | None) -> TextIO:
     """Return a stream for the results of a command that never raises an error.
 
     Nothing that comes from a cluster or a package controls the terminal through it.
-
-    :param stream: where they go; None: there is no such stream.
     """
     return cast(TextIO, _Printable(_Results(stream)))
 
@@ -169,8 +161,7 @@ def show_log(verbose: int) -> None:
 
 
 class _LogHandler(logging.Handler):
-    """Writes to what standard error is at the moment: a live view takes it, and writes above
-    itself."""
+    """Writes to the present standard error: a live view takes it, and writes above itself."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """See the class."""
@@ -309,8 +300,7 @@ def show_scripts(reports: Sequence[ScriptReport], parsed: argparse.Namespace, ou
 
 
 def _not_done(plan: Plan, parsed: argparse.Namespace) -> Iterator[str]:
-    """Yield what of the new package an update does not apply, and which command does: differences,
-    and objects that stay although that package does not have them."""
+    """Yield what of the new package an update leaves undone, and which command does it."""
     if plan.ignored:
         objects = count_noun(len({note.key for note in plan.ignored}), "object")
         what = f"{count_noun(len(plan.ignored), 'difference')} of {objects}"
@@ -410,10 +400,7 @@ def write_error(
 
 
 def write_nothing(sentence: str, parsed: argparse.Namespace, out: TextIO) -> int:
-    """Write the result of a command that had nothing to do; return the exit status.
-
-    :param sentence: the text for people.
-    """
+    """Write the result of a command that had nothing to do; return the exit status."""
     if is_document(parsed):
         sentence = "{}"
     elif parsed.output == MARKDOWN:

@@ -114,8 +114,7 @@ class StackExecution:
         return self.results
 
     def _with_ids(self, step: AnyStep) -> StackPlan:
-        """Return the plan with the ids of what a step has added to the whole stack: the steps after
-        it, and their undo, refer to them."""
+        """Return the plan with the ids of what a step added, for the steps after it."""
         plan = self.record.plan
         if not isinstance(step, StackStep) or not (step.before and step.after) or step.member:
             return plan
@@ -152,10 +151,7 @@ class StackExecution:
         return StepResult(step, StepState.DONE)
 
     def _run_script(self, step: ScriptStep, state: StepState) -> StepResult:
-        """Run a script; return its result.
-
-        :raises CoordinationError: it failed, or was stopped.
-        """
+        """Run a script; return its result. CoordinationError: it failed or was stopped."""
         try:
             with self.journal.renew_meanwhile():
                 report = self.coordinate(step, self)
@@ -239,8 +235,7 @@ class StackExecution:
         return (*(results[number] for number in range(len(plan.steps))), *self._scripts_back)
 
     def _quiet(self, steps: list[AnyStep]) -> None:
-        """Wait until nothing is in progress on the stacks, those that contain others first: what
-        a stack is still doing to its members would undo their undo."""
+        """Wait until the stacks are at rest, the outer first: they would undo an undo."""
         for step in steps:
             if isinstance(step, StackStep) and step.before and step.after:
                 self._stacks.stop(step.stack, step.after)
@@ -262,11 +257,7 @@ class StackExecution:
                 results[number] = self._report(StepResult(step, state, message))
 
     def _count_reached(self) -> int:
-        """Return how many steps may have to be undone.
-
-        The old VNF's script, which gives it its traffic back, is one of them once the new VNF's
-        script may have taken the traffic away.
-        """
+        """Return how many steps an undo may have to go back, the step under way counted."""
         steps, reached = self.record.plan.steps, self.record.done
         while reached < len(steps):
             step = steps[reached]
@@ -319,10 +310,7 @@ class StackExecution:
         return self._report(replace(result, seconds=time.monotonic() - began))
 
     def _restore(self, step: StackStep) -> str:
-        """Restore a stack; return what the operator should know of it.
-
-        It is done whatever the stack's tags say, unless the stack is as it was.
-        """
+        """Restore a stack, whatever its tags say; return what the operator should know."""
         plan, remark = self.record.plan, ""
         before = restorable(self.service, plan, step)
         if step.member is not None:
@@ -362,10 +350,7 @@ class StackExecution:
         return errors.UpdateInterruptedError if self.cancel else errors.UpdateFailedError
 
     def _undone(self, cause: str, failed: AnyStep) -> errors.UpdateFailedError:
-        """Undo everything because of *cause*; return the error that says so.
-
-        The steps are in its outcome; none is reported before that.
-        """
+        """Undo everything because of *cause*; return the error that says so."""
         plan = self.record.plan
         self.progress = reporter(lambda _: None)
         try:
@@ -440,8 +425,7 @@ class StackExecution:
         return {tag for tag in stack.get("tags") or () if tag.startswith(self.record.mark)}
 
     def _restore_time_limit(self) -> None:
-        """Give the stack its own time limit back where an update had another one: Heat keeps the
-        last one that was sent."""
+        """Give the stack its own time limit back: Heat keeps the last one that was sent."""
         plan = self.record.plan
         current = self.service.stack(plan.stack)
         if current is None or any(step.action is Action.CREATE for step in plan.steps):
@@ -460,8 +444,7 @@ class StackExecution:
 
 
 def _try_undo(undo: Callable[[], str]) -> tuple[str, StepState]:
-    """Return what the operator should know of an undo, and its state; a failure does not end the
-    undo of the others."""
+    """Return the remark and the state of an undo, whose failure does not end the others."""
     try:
         return undo(), StepState.UNDONE
     except errors.LeaseLostError:

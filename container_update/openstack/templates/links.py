@@ -38,7 +38,6 @@ class StackLinks:
     def of(cls, request: Mapping[str, Any], info: Mapping[str, Any] | None = None) -> StackLinks:
         """Return the links of a request.
 
-        :param info: the instance's instantiatedVnfInfo.
         :raises PackageError: a link does not say which network it is, or stands for.
         """
         links = cls(request.get(EXTERNAL) or (), request.get(MANAGED) or ())

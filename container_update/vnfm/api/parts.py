@@ -70,10 +70,7 @@ def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 def taking(body: Any) -> Callable[[Handler], Handler]:
     """Return a decorator for the handler of a route, whose ``body`` has a model of its own in each
-    of the two APIs.
-
-    :param body: that model.
-    """
+    of the two APIs."""
 
     def annotate(handler: Handler) -> Handler:
         handler.__annotations__["body"] = body

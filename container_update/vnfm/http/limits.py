@@ -53,11 +53,7 @@ def install(app: FastAPI, settings: Settings) -> None:
 
 
 def _own_hosts(settings: Settings) -> frozenset[str] | None:
-    """Return the host names of the service; None where they cannot be known.
-
-    A foreign page may make a browser send requests to a loopback address under the page's own host
-    name (DNS rebinding). On loopback, and where ``endpoint`` names the host, others are refused.
-    """
+    """Return the service's host names, against DNS rebinding; None where they are not known."""
     named = urlsplit(settings.endpoint).hostname
     if not named and not is_loopback(settings.host):
         return None
@@ -83,10 +79,7 @@ def _security_headers(app: ASGIApp) -> ASGIApp:
 def _own_hosts_only(
     app: ASGIApp, hosts: Collection[str] | None, endpoint: _Origin | None
 ) -> ASGIApp:
-    """Refuse requests for other hosts, and changes that a foreign page requests.
-
-    :param endpoint: the origin of the service's pages where a proxy is in front of it.
-    """
+    """Refuse requests for other hosts, and changes that a foreign page requests."""
 
     async def check(scope: Scope, receive: Receive, send: Send) -> None:
         problem = _host_problem(scope, hosts, endpoint) if scope["type"] == "http" else None
