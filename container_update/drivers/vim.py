@@ -64,10 +64,7 @@ def is_of_servers(connections: Mapping[str, Json]) -> bool:
 
 
 def kubernetes_vim(connections: Mapping[str, Json]) -> Json:
-    """Return the Kubernetes entry of an instance's vimConnectionInfo (v2: a map).
-
-    :raises PackageError: there is none.
-    """
+    """Return the Kubernetes entry of an instance's vimConnectionInfo (v2); PackageError: none."""
     for connection in connections.values():
         if connection.get("vimType") in KUBERNETES_TYPES:
             return connection

@@ -148,10 +148,11 @@ class StackJournal:
     def _find(self) -> _StoredJournal | None:
         """Return the journal of the change under way, not what lost or refused runs left."""
         stacks = [stack for stack in map(self._settle, map(reference, self.stacks())) if stack]
+        names = {stack["stack_name"] for stack in stacks}
         chains = [self._chain(stack, stacks) for stack in stacks]
         for chain in sorted(chains, key=lambda chain: chain[0]["stack_name"] == self._name):
             record = self._latest(chain)
-            if record is not None and not self._has_successor(chain[-1], stacks):
+            if record is not None and self._successor_of(chain[-1]) not in names:
                 return _StoredJournal(chain, record)
         return None
 
@@ -165,9 +166,6 @@ class StackJournal:
         others = [other for other in stacks if other is not stack]  # their names may make a circle
         earlier = [other for other in others if stack["stack_name"] == self._successor_of(other)]
         return (*(self._chain(earlier[0], others) if earlier else ()), stack)
-
-    def _has_successor(self, stack: Json, stacks: list[Json]) -> bool:
-        return self._successor_of(stack) in [other["stack_name"] for other in stacks]
 
     def _successor_of(self, stack: Json) -> str:
         """Return the name of the stack with which a run takes over; Heat's limit is 255 letters."""

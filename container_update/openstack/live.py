@@ -32,10 +32,7 @@ def stacks_of(service: Heat, name: str) -> list[Json]:
 
 
 def find(service: Heat, name: str) -> Json:
-    """Return the VNF's stack, which has to be complete.
-
-    :raises PlanError: there is none, or it is in another state.
-    """
+    """Return the VNF's stack; PlanError: there is none, or it is not complete."""
     stack = service.stack(name)
     if stack is None:
         raise PlanError(f"there is no stack {name}: name the VNF's stack by its name or id")

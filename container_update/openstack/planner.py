@@ -92,10 +92,6 @@ class StackPackages:
 
 def read_packages(request: StackRequest, old: csar.Csar, new: csar.Csar) -> StackPackages:
     """Read both packages, which are open; PackageError where one, or the request, is wrong."""
-    if request.upgrade_type not in (BLUE_GREEN, ROLLING):
-        raise PackageError(
-            f"upgrade_type: expected {BLUE_GREEN} or {ROLLING}, found {request.upgrade_type}"
-        )
     flavour = flavour_of(new, request.flavour_id)
     old_vdus, new_vdus = dict(old.vdus(request.flavour_id)), dict(new.vdus(flavour.id))
     if not old_vdus:
@@ -116,10 +112,7 @@ def read_packages(request: StackRequest, old: csar.Csar, new: csar.Csar) -> Stac
 
 
 def flavour_of(package: csar.Csar, flavour_id: str | None) -> Flavour:
-    """Return a package's flavour.
-
-    :raises PackageError: it has none of that id, or several where the id is None.
-    """
+    """Return a package's flavour; PackageError: it has none of that id, or several without one."""
     known = {flavour.id: flavour for flavour in package.flavours}
     if flavour_id is None and len(package.imported_flavours) == 1:
         return package.imported_flavours[0]

@@ -52,10 +52,7 @@ class StackGoal(ABC):
 
     @abstractmethod
     def plan(self, service: Heat) -> StackPlan:
-        """Return the plan; write nothing.
-
-        :raises PlanError: the stack is in no state for it.
-        """
+        """Return the plan, write nothing; PlanError: the stack is in no state for it."""
 
     def context(self) -> Mapping[str, Any]:
         """Return plain values that a resume needs beside the plan; no passwords."""

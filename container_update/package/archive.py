@@ -58,10 +58,7 @@ class ZipFile(io.BufferedReader):
         """Of entries; None once the directory was read."""
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Read the zip's end or directory, or the content of a file.
-
-        :raises PackageError: the directory has too many entries.
-        """
+        """Read the zip's end or directory (PackageError: too many entries), or a file's content."""
         if self.limit is None or size is None or size < 0:  # -1: the end, with its comment
             return super().read(size)
         if size > self.limit * _LARGEST_ENTRY:

@@ -102,10 +102,7 @@ class StackBody:
 def parse(
     text: str, source: str, options: Options = DEFAULTS, reading: Reading | None = None
 ) -> Json:
-    """Parse a template; dates stay text.
-
-    :raises PackageError: it is not a template.
-    """
+    """Parse a template, dates stay text; PackageError: it is not a template."""
     content = text.encode()
     template = mapping(content, source, options, "a HEAT template", reading)
     for wrong in TEMPLATE.violations(template):
@@ -177,10 +174,7 @@ def places_in(body: StackBody, vdus: Mapping[str, str]) -> dict[str, Place]:
 
 
 def place_of(body: StackBody, vdu_id: str, vdu_name: str, source: str) -> Place:
-    """Return the place of a VDU's server.
-
-    :raises PackageError: the templates have no such server, or more than one.
-    """
+    """Return the place of a VDU's server; PackageError: there is none, or more than one."""
     places = places_named(body, vdu_id, vdu_name)
     if len(places) != 1:
         names = ", ".join(str(place) for place, _ in servers(body)) or "none"

@@ -24,10 +24,7 @@ class NotApprovedError(ContainerUpdateError):
 
 
 def ask(question: str) -> None:
-    """Ask whether a plan, or what ends an interrupted operation, is to be carried out.
-
-    :raises NotApprovedError: any answer but yes.
-    """
+    """Ask whether to carry out a plan or an undo; NotApprovedError: any answer but yes."""
     try:
         with _default_signals():
             sys.stdout.write(f"{question} [y/N] ")

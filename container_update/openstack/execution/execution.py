@@ -130,11 +130,8 @@ class StackExecution:
     @property
     def results(self) -> tuple[StepResult, ...]:
         """The results of the steps that are done, by this run or an earlier one."""
-        return tuple(self._done_result(number) for number in range(self.record.done))
-
-    def _done_result(self, number: int) -> StepResult:
-        done = StepResult(self.record.plan.steps[number], StepState.DONE)
-        return self._results.get(number, done)
+        steps = enumerate(self.record.plan.steps[: self.record.done])
+        return tuple(self._results.get(n, StepResult(step, StepState.DONE)) for n, step in steps)
 
     def _do(self, number: int, step: AnyStep) -> StepResult:
         if isinstance(step, ScriptStep):
@@ -206,7 +203,8 @@ class StackExecution:
 
         Each stack is judged by its state now: to undo twice, or what was never done, is safe.
         """
-        self._refuse_no_way_back()
+        if self.record.committed:
+            raise errors.NoWayBackError(self.record.plan.no_way_back)
         self.record = self.journal.write(replace(self.record, phase=Phase.UNDO))
         self._stacks.undoing = True
         plan, reached = self.record.plan, self._count_reached()
@@ -267,10 +265,6 @@ class StackExecution:
             if not isinstance(step, ScriptStep) or step.vdu.resource_id:
                 break
         return reached
-
-    def _refuse_no_way_back(self) -> None:
-        if self.record.committed:
-            raise errors.NoWayBackError(self.record.plan.no_way_back)
 
     def _undo(self, step: StackStep, *, was_coordinated: bool) -> str:
         """Undo the step of a stack; return what the operator should know of it."""

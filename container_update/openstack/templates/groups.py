@@ -57,10 +57,7 @@ def with_sizes_of(body: StackBody, live: StackBody, heads: Iterable[str]) -> Sta
 
 
 def resize(body: StackBody, places: Mapping[str, Place], numbers: Mapping[str, int]) -> StackBody:
-    """Return a stack whose scaling groups have other sizes.
-
-    :raises PlanError: a VDU has no scaling group.
-    """
+    """Return a stack whose scaling groups have other sizes; PlanError: a VDU has no group."""
     for vdu_id, number in numbers.items():
         body = with_size(body, grouped_place(places, vdu_id).head, number)
     return body

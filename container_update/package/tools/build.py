@@ -106,10 +106,7 @@ def driver_file(api: str) -> Path:
 
 
 def bundle(target: str | Path) -> Path:
-    """Write the bundle; return its path.
-
-    :raises PackageError: it cannot be written.
-    """
+    """Write the bundle and return its path; PackageError: it cannot be written."""
     target, package = Path(target), Path(__file__).parents[2]
     files = {"__main__.py": _BUNDLE_MAIN.encode()}
     for path in package.rglob("*.py"):

@@ -36,10 +36,7 @@ VNFD_IDS = {
 
 
 def root() -> Path:
-    """Return the folder that holds the samples.
-
-    :raises ContainerUpdateError: they are not installed, or not as files.
-    """
+    """Return the folder with the samples; ContainerUpdateError: they are not installed as files."""
     try:
         folder = resources.files("container_update.samples")
     except ModuleNotFoundError as error:

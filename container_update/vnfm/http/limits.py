@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -64,16 +64,22 @@ def _security_headers(app: ASGIApp) -> ASGIApp:
     """Add headers that restrict what a browser does with a response."""
 
     async def add(scope: Scope, receive: Receive, send: Send) -> None:
-        async def sending(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers.setdefault(name, value)
-            await send(message)
-
-        await app(scope, receive, sending if scope["type"] == "http" else send)
+        await app(scope, receive, with_headers(send, _HEADERS))
 
     return add
+
+
+def with_headers(send: Send, added: Mapping[str, str]) -> Send:
+    """Return *send* that adds headers to a response that lacks them."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in added.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return sending
 
 
 def _own_hosts_only(

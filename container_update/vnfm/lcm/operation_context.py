@@ -133,10 +133,7 @@ class Steps:
         self._lock = threading.Lock()
 
     def __call__(self, event: Event) -> None:
-        """Store an event.
-
-        :raises ContainerUpdateError: a plan cannot be stored: without it there is no way back.
-        """
+        """Store an event; raise where a plan cannot be stored: without it there is no way back."""
 
         def store(session: Session) -> None:
             if isinstance(event, Plan):

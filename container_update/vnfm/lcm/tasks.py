@@ -327,11 +327,8 @@ def undo_change(context: OperationContext) -> VnfRecord:
     :raises NoWayBackError: the old VNF is being deleted; or the change is complete but for its
         record, and the history does not have the state before it: it can only be finished.
     """
-
-    def undo(vim: Vim, _: VnfRecord) -> frozenset[str]:
-        return vim.put_back(*_requested_change(context))
-
-    return _undone(context, "change_current_package", undo)
+    event = "change_current_package"
+    return _undone(context, event, lambda vim, _: vim.put_back(*_requested_change(context)))
 
 
 def _requested_change(context: OperationContext) -> tuple[ChangePackageRequest, FromVnfm]:
@@ -390,10 +387,7 @@ _RECORD_ONLY = "only its record changes, nothing that runs"
 def plan_of(
     service: ServiceContext, instance: Instance, recorded: Any, operation: str, request: Json
 ) -> Json:
-    """Return the plan of a request that was checked.
-
-    :raises ProblemError: see :func:`.vims.explain_failures`.
-    """
+    """Return the plan of a checked request; errors as in :func:`.vims.explain_failures`."""
     context = _context(service, instance, recorded, request)
     with vims.explain_failures(service):
         plan = (_change if operation == "CHANGE_VNFPKG" else _modification)(context)

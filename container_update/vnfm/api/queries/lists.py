@@ -211,10 +211,7 @@ def marker_of(place: Place) -> str:
 
 
 def place_of(marker: str, expected: str) -> Place:
-    """Return the place of a marker.
-
-    :raises ProblemError: 400: it is none of :func:`marker_of`.
-    """
+    """Return the place of a marker; ProblemError 400: it is none of :func:`marker_of`."""
     try:
         created, row_id = json.loads(base64.urlsafe_b64decode(marker.encode("ascii")))
         moment = datetime.fromisoformat(created)

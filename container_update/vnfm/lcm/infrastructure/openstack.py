@@ -116,10 +116,7 @@ class OpenStackVim:
         operate(StackHeal(*running, context.operation_id, ids, with_storage), self._instance)
 
     def undo(self) -> Outcome | None:
-        """Undo the operation that left a journal; None where there is none.
-
-        :raises NoWayBackError: Heat has replaced servers.
-        """
+        """Undo what left a journal, None without one; NoWayBackError: Heat has replaced servers."""
         return self._instance.recover(back=True)
 
     def scale(self, numbers: Mapping[str, int], request_id: str) -> None:

@@ -63,10 +63,7 @@ class V1Drivers(Drivers):
         return installed.read_bytes() == driver_file("v1").read_bytes()
 
     def work(self, record: VnfRecord) -> Modification | None:
-        """Return what our own driver would do at the end of a modification; None: nothing.
-
-        :raises ContainerUpdateError: it would fail.
-        """
+        """Return what our own driver would do at a modification's end, or raise; None: nothing."""
         context, script = self.context, self.scripts[MODIFIED]
         self._refuse_other_file(MODIFIED, script, load(script.implementation), record.vnfd_id)
         instance = instance_object(context.instance_id, record, context.connection)
