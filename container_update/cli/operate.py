@@ -247,9 +247,9 @@ def ask_about_others(
 ) -> None:
     """Ask on a terminal before an interrupted operation is ended that another operator began.
 
-    :param begins: another one begins afterwards.
+    :param begins: another one begins afterwards: FrozenError where none may, as its plan could not
+        be carried out.
     :raises NotApprovedError: any answer but yes.
-    :raises FrozenError: none may begin: a plan that is asked about could not be carried out.
     """
     if parsed.yes or parsed.output != output.TEXT or not approval.is_possible():
         return

@@ -116,10 +116,8 @@ def _plain(value: Any) -> Any:
 def modification_of(
     vnf_instance: Any, old: str, new: str, config_paths: Any
 ) -> Modification | None:
-    """Return what a modification does to the CNF; None: nothing.
+    """Return what a modification from the package *old* to *new* does to the CNF; None: nothing.
 
-    :param old: the package that the instance runs from.
-    :param new: the one that its record names by now.
     :raises PackageError: the request or the record is wrong.
     """
     from container_update.drivers import change_by_modify  # noqa: PLC0415 (not for idle calls)

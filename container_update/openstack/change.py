@@ -152,10 +152,8 @@ class StackChange(StackGoal):
         leave_failed: bool = False,
     ) -> Outcome | None:
         """Finish what an earlier run left, whatever its goal, or undo it; None where there was
-        nothing.
+        nothing. The errors are those of :class:`~container_update.engine.recovery.Recovery`.
 
-        :raises UpdateFailedError: it could not be finished and was undone.
-        :raises UndoIncompleteError: it could not be undone.
         :raises NoWayBackError: the old stack is being deleted: the change can only be finished.
         """
         if not back:
@@ -333,12 +331,9 @@ def recover_stack(
 
     :param request: the change's request again, where its scripts need passwords: the journal holds
         none.
-    :param back: undo it.
     :returns: its outcome, None where there was nothing; and the runs of its scripts.
-    :raises PackageError: a package is not there, or the request is needed; nothing was done.
-    :raises UpdateFailedError: it could not be finished and was undone.
-    :raises UndoIncompleteError: it could not be undone.
-    :raises NoWayBackError: the old stack is being deleted: the change can only be finished.
+    :raises PackageError: a package is not there, or the request is needed; nothing was done. The
+        other errors are those of :meth:`StackChange.recover`.
     """
     record = instance.read()
     if record is None:

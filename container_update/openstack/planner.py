@@ -141,10 +141,7 @@ def rolling_plan(packages: StackPackages, service: Heat) -> StackPlan:
 
 
 def blue_green_plan(packages: StackPackages, service: Heat) -> StackPlan:
-    """Plan a Blue-Green change: a new stack beside the old one.
-
-    :raises PlanError: the stack is in no state for a change.
-    """
+    """Plan a new stack beside the old one; PlanError: the old one is in no state for a change."""
     state, body, new = _states(packages, service, live.read)
     name = state.reference.partition("/")[0]
     if is_same(body, new):

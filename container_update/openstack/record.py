@@ -120,10 +120,8 @@ def encode(record: StackRecord) -> str:
 
 
 def decode(text: str) -> StackRecord:
-    """Return the record of a text that :func:`encode` returned.
-
-    :raises UpdateInProgressError: another version of this program wrote it.
-    """
+    """Return the record of a text; UpdateInProgressError: it is of another version of this
+    program."""
     content = unpack(base64.b64decode(text))
     common = from_values(content, _FORMAT)
     bodies = {name: StackBody(**body) for name, body in content["bodies"].items()}

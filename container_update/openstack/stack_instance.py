@@ -157,8 +157,7 @@ class StackInstance:
     def begin(self, goal: StackGoal, plan: StackPlan, _: Heat) -> Iterator[StackExecution]:
         """Hold the journal, with the plan in it, while the block carries out the plan of a goal.
 
-        :raises UpdateInProgressError: another change of this instance runs, or ran since the
-            plan was made.
+        :raises UpdateInProgressError: another change of this instance runs, or ran meanwhile.
         """
         common = new_identity(self.clock.now(), goal.digest(), self.instance_id)
         record = StackRecord(**common, plan=plan, context=goal.context())

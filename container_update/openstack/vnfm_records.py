@@ -37,9 +37,7 @@ def records(
 ) -> Records:
     """Return the attributes that the specification lists.
 
-    :param before: the VNFCs of the changed VDUs as they were.
-    :param after: the same as they are now.
-    :param live: the VNFCs of every VDU.
+    :param before: the VNFCs of the changed VDUs; *after* too, *live*: those of every VDU.
     :param stack_id: the id of the stack that the VNF is now; None where it stays.
     """
     return replace(

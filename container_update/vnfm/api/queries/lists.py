@@ -64,10 +64,7 @@ class Selection:
 
     @classmethod
     def of(cls, query: Mapping[str, str], attributes: Attributes) -> Selection:
-        """Read the selectors.
-
-        :raises ProblemError: 400: a parameter is wrong, or two of them exclude each other.
-        """
+        """Read the selectors; ProblemError 400: one is wrong, or two of them exclude each other."""
         given = SELECTORS & query.keys()
         if len(given) > 1 and given != {"fields", "exclude_default"}:
             raise ProblemError(
