@@ -54,7 +54,6 @@ def add_cluster_arguments(
 ) -> None:
     """Add the arguments of every command that works on a VNF instance in a cluster.
 
-    :param formats: what ``-o`` accepts.
     :param used: the settings that it uses.
     """
     add = command.add_argument
@@ -127,12 +126,7 @@ def connected_cluster(parsed: argparse.Namespace) -> KubernetesCluster:
 
 
 def _namespace_of_packages(parsed: argparse.Namespace, default: str) -> str:
-    """Return the namespace that all objects of the packages of a command name; '': some name none.
-
-    There its history and its lease are too: a later command looks for them where the objects are.
-
-    :param default: where objects go that name none.
-    """
+    """Return the only namespace that the objects of the packages name; '': some name none."""
     named = (getattr(parsed, name, None) for name in ("old", "new", "package"))
     sources = [each for each in named if isinstance(each, str) and each]
     if not sources:
@@ -157,8 +151,6 @@ def instance_header(
     """Begin the reports about an instance: which one it is, where that was not given.
 
     Afterwards it is ``parsed.header``, for a report about an error too.
-
-    :param instance_id: of the goal.
     """
     is_named = getattr(parsed, "is_namespace_named", False)
     remarks = {"Namespace": "named by the manifests"} if is_named else {}

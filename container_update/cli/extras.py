@@ -24,7 +24,6 @@ def needed_by(
     """Turn an ImportError in the ``with`` block into an error that says what to install.
 
     :param what: the subject of the message.
-    :param extras: their names, separated by commas.
     """
     try:
         yield
@@ -43,10 +42,7 @@ def install(extras: str) -> str:
 
 
 def _source(extras: str) -> tuple[str, ...]:
-    """Return what pip has to install; an index has the name only where it came from there.
-
-    PEP 610: who installs from anywhere else says from where.
-    """
+    """Return what pip has to install, from where this installation came (PEP 610)."""
     try:
         direct_url = metadata.distribution(_NAME).read_text("direct_url.json")
     except metadata.PackageNotFoundError:

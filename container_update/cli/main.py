@@ -117,17 +117,13 @@ _MODULES: Mapping[str, Collection[str]] = {
 
 
 def _modules(words: Sequence[str] | None) -> Sequence[str]:
-    """Return the module of the command that is called; all of them where none is, or where a
-    configuration file may have the options of any."""
+    """Return the module of the called command; all, where none is or a file may have options."""
     called = [name for name, added in _MODULES.items() if words and words[0] in added]
     return called if words and called and not parser.has_file(words) else list(_MODULES)
 
 
 def _families(words: Sequence[str] | None, known: Container[str]) -> Iterator[tuple[str, Any]]:
-    """Yield the families of commands, each with its name.
-
-    :param known: the commands without a family.
-    """
+    """Yield the families of commands, each with its name, unless the command is a known one."""
     from container_update.cli.commands import csar  # noqa: PLC0415, slow to load
 
     yield "csar", csar
@@ -201,13 +197,7 @@ def _add(  # noqa: PLR0913
     *,
     configured: bool = True,
 ) -> argparse.ArgumentParser:
-    """Add a command.
-
-    :param commands: the subparsers of argparse.
-    :param text: its help in the list of the commands.
-    :param description: in its own help; '': *text*.
-    :param configured: its options have defaults in the environment and the configuration file.
-    """
+    """Add a command; a configured one has defaults in the environment and in a file."""
     command: parser.CommandParser = commands.add_parser(
         name, help=text, description=_sentence(description or text), configured=configured
     )

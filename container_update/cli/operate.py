@@ -110,8 +110,7 @@ def _show_change(
     cluster: KubernetesCluster,
     options: Options,
 ) -> None:
-    """Show what a change of the package would do in place of an update that is refused, as text;
-    nothing where that cannot be planned either."""
+    """Show, as text, what a change of the package would do where an update is refused."""
     from container_update.engine.run import preview  # noqa: PLC0415, slow to load
 
     if parsed.output != output.TEXT or not isinstance(wanted, UpdateRequest):
@@ -139,8 +138,7 @@ def with_images_checked(plan: Plan, cluster: Cluster, options: Options) -> Plan:
 
 @contextmanager
 def _show_refused_plan(parsed: argparse.Namespace, out: TextIO) -> Iterator[None]:
-    """Make a plan; one that is refused for what the server or the nodes say is shown, as text,
-    before that is said."""
+    """Show a plan, as text, that is refused for what the server or the nodes say."""
     from container_update.engine.checks.image_check import UnpulledImagesError  # noqa: PLC0415
     from container_update.engine.checks.server_check import RefusedWritesError  # noqa: PLC0415
 
@@ -173,8 +171,7 @@ def _present(
 def _remark_operation(
     parsed: argparse.Namespace, out: TextIO, cluster: KubernetesCluster, goal: Goal
 ) -> None:
-    """Say that an operation of the instance has not ended, where that is so: its end changes what
-    was planned on."""
+    """Say that an operation of the instance has not ended: its end changes what was planned on."""
     from container_update.cluster.retry import RetryingReader  # noqa: PLC0415, slow to load
     from container_update.engine.cluster_view import ClusterView  # noqa: PLC0415, as above
     from container_update.model.cluster import if_allowed  # noqa: PLC0415, as above
@@ -223,8 +220,7 @@ def _goal(
 
 
 def _look_up_record(parsed: argparse.Namespace, cluster: KubernetesCluster, goal: Goal) -> None:
-    """Have the head of a plan for a person say where its old package is not what the instance runs
-    from; it costs a request."""
+    """Have the head of a plan say where its old package is not on record; it costs a request."""
     from container_update.engine.instances import recorded_package  # noqa: PLC0415, slow to load
 
     if getattr(parsed, "old", "") and getattr(parsed, "new", ""):
@@ -242,9 +238,9 @@ def ask_about_others(
 ) -> None:
     """Ask on a terminal before an interrupted operation is ended that another operator began.
 
-    :param begins: another one begins afterwards.
+    :param begins: another one begins afterwards: FrozenError where none may, as its plan could not
+        be carried out.
     :raises NotApprovedError: any answer but yes.
-    :raises FrozenError: none may begin: a plan that is asked about could not be carried out.
     """
     if parsed.yes or parsed.output != output.TEXT or not approval.is_possible():
         return
@@ -318,7 +314,6 @@ def carry_out_change(  # noqa: PLR0913
     """Carry out a change of the package, on either VIM, and show its outcome and the results of its
     scripts; return the exit status.
 
-    :param run: carries it out.
     :param follow: corrects where the VNF runs, for the command that goes back.
     """
     from container_update.records.instance_file import write_records  # noqa: PLC0415, slow to load

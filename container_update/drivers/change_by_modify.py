@@ -58,7 +58,6 @@ _OF_A_CHANGE = PARAMETERS - {DEF_FILES}
 def requested_change(vnfd_id: str | None, metadata: Mapping[str, Any] | None) -> Json | None:
     """Return the ChangeCurrentVnfPkgRequest that a modify request stands for; None: for none.
 
-    :param vnfd_id: the request's.
     :param metadata: the request's; or the instance's, which Tacker has merged it into.
     :raises PackageError: a parameter is misspelt, or comes without what it belongs to.
     """
@@ -99,7 +98,6 @@ Modification = UpdateRequest | ChangePackageRequest
 def modification(request: UpdateRequest, change: Json | None) -> Modification:
     """Return what a modify request does to the CNF.
 
-    :param request: the packages, the instance's def-files and its namespace.
     :param change: the ChangeCurrentVnfPkgRequest that it stands for; None: it is an update.
     """
     if change is None:

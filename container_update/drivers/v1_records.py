@@ -37,11 +37,10 @@ def run(operation: str, /, context: Any, vnf_instance: Any, *args: Any, **kwargs
     :raises ContainerUpdateError: the update failed. Tacker records its text, which therefore says
         what to do next.
     """
-    handler = HANDLERS.get(operation)
-    if handler is None:
+    if operation != "modify_information_end":
         return
     try:
-        handler(context, vnf_instance, *args, **kwargs)
+        modify_information_end(context, vnf_instance, *args, **kwargs)
     except Exception as error:
         if isinstance(error, ContainerUpdateError):
             error.args = (with_advice(error, v1_advice(error.next_step)),)
@@ -100,10 +99,7 @@ _GIVEN = Fields(
 
 
 def check(vnf_instance: Any, config_paths: Any) -> None:
-    """Check what users have given, as far as it is read; all else is what Tacker itself records.
-
-    :raises PackageError: names the mistake.
-    """
+    """Check what users have given; all else is what Tacker itself records."""
     info, metadata = vnf_instance.instantiated_vnf_info, vnf_instance.vnf_metadata or {}
     parameters = (info.additional_params if info else None) or {}
     files = parameters.get(DEF_FILES)
@@ -120,10 +116,8 @@ def _plain(value: Any) -> Any:
 def modification_of(
     vnf_instance: Any, old: str, new: str, config_paths: Any
 ) -> Modification | None:
-    """Return what a modification does to the CNF; None: nothing.
+    """Return what a modification from the package *old* to *new* does to the CNF; None: nothing.
 
-    :param old: the package that the instance runs from.
-    :param new: the one that its record names by now.
     :raises PackageError: the request or the record is wrong.
     """
     from container_update.drivers import change_by_modify  # noqa: PLC0415 (not for idle calls)
@@ -139,9 +133,6 @@ def modification_of(
 def _running_package(metadata: Mapping[str, str], old: str) -> str:
     kept = metadata.get(RUNS_FROM)
     return kept if kept and os.path.isdir(kept) else old
-
-
-HANDLERS: Mapping[str, Callable[..., None]] = {"modify_information_end": modify_information_end}
 
 
 def request_of(
@@ -182,10 +173,7 @@ def request_of(
 
 
 def write_records(vnf_instance: Any, records: Records, new_record: NewRecord) -> None:
-    """Set the instance's def-files and one VNFC record for each live pod; nothing is saved yet.
-
-    :param new_record: returns a new VnfcResourceInfo with an id and metadata.
-    """
+    """Set the instance's def-files and one VNFC record for each live pod; nothing is saved yet."""
     info = vnf_instance.instantiated_vnf_info
     if records.def_files is not None:
         files = list(records.def_files)

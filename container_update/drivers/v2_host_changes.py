@@ -94,7 +94,6 @@ def check_change(script: Json, output: Json) -> None:
 def complete_records(script: Json, output: Json) -> None:
     """Bring the records of Tacker's RollingUpdate to the live pods; nothing may drop out of them.
 
-    :param output: gets the instance.
     :raises ClusterError: the VIM cannot be reached.
     """
     before = v2_memory.recall(script).get(v2_memory.BEFORE)
@@ -122,7 +121,6 @@ def heal_vnf(script: Json, output: Json) -> None:
     names Tacker replaces the pods, which is all that there is to do; this project's own service
     heals by itself.
 
-    :param output: gets the instance.
     :raises ContainerUpdateError: it failed and was undone.
     """
     instance, package = script["vnf_instance"], script["tmp_csar_dir"]
@@ -152,7 +150,6 @@ def create_others(script: Json, output: Json) -> None:
 
     This project's own service has created them by itself.
 
-    :param output: gets the instance, with the VDUs that are custom resources.
     :raises ContainerUpdateError: it failed and was undone.
     """
     instance, package = script["vnf_instance"], script["tmp_csar_dir"]
@@ -228,8 +225,7 @@ def _check_plan(
 
 
 def _refuse_unfinished(base: UpdateRequest, cluster: Cluster, options: Options) -> None:
-    """Refuse while the instance is frozen, an operation of ours runs, or has left a journal: Tacker
-    knows of none of it."""
+    """Refuse while it is frozen, or has an operation or a journal: Tacker knows of none of them."""
     current = status(cluster, options, namespace=base.namespace, instance_id=base.instance_id)
     refuse_frozen(current.frozen, base.namespace, base.instance_id)
     if current.holder is not None and not current.expired:
@@ -245,12 +241,7 @@ def _refuse_unfinished(base: UpdateRequest, cluster: Cluster, options: Options) 
 def _def_files(
     base: UpdateRequest, before: Iterable[str], cluster: Cluster, options: Options
 ) -> list[str]:
-    """Return the def-files after a change: Tacker terminates by them, and from the new package.
-
-    An object whose file is at another path there is followed, as in an update.
-
-    :param base: has those that Tacker recorded: the request's.
-    """
+    """Return the def-files after a change, for Tacker's termination; moved objects are followed."""
     placing = replace(base, def_files=())
     with csar.open_package(base.new, options=options) as opened:
         kept = [path for path in before if is_url(path) or opened.has(path)]

@@ -84,8 +84,5 @@ def join(earlier: Mapping[str, Any], state: str) -> Json:
 
     What the one before wrote may be in the VIM still: the next one found it done already, or ended
     before it wrote anything.
-
-    :param earlier: what was kept after the try before; may be empty.
-    :param state: after this one.
     """
     return {"state": (earlier.get("state") or state) if state == UNTOUCHED else state}

@@ -148,16 +148,12 @@ def _reason_of_failure(error: ContainerUpdateError, script: Script, output: Scri
 
 
 def _without_escapes(reason: str) -> str:
-    """Return a reason that reads well as a bytes literal: Tacker 16 puts that of the standard error
-    into its message, where a quote beside an apostrophe would get a backslash."""
+    """Return a reason that reads well as a bytes literal, of which Tacker 16 makes its message."""
     return reason.replace('\\"', '"').replace('"', "'")
 
 
 def _reason_of_defect(error: Exception) -> str:
-    """Return a paragraph for the operator about an unexpected error: only its class and place.
-
-    Its text might quote a manifest, and with it a Secret.
-    """
+    """Return the class and the place of an unexpected error: its text might quote a Secret."""
     place = "an unknown place"
     for frame, line in traceback.walk_tb(error.__traceback__):
         place = f"{os.path.basename(frame.f_code.co_filename)}, line {line}"
@@ -169,10 +165,7 @@ def _reason_of_defect(error: Exception) -> str:
 
 
 def _read(stream: BinaryIO) -> Script:
-    """Return the request.
-
-    :raises PackageError: standard input holds none.
-    """
+    """Return the request; PackageError where standard input holds none."""
     try:
         script = pickle.load(stream)  # noqa: S301 (Tacker's own bytes, from its own process)
         kind = f"a {type(script).__name__}"
@@ -187,8 +180,7 @@ def _read(stream: BinaryIO) -> Script:
 
 
 def _start_log() -> None:
-    """Log to the file that CONTAINER_UPDATE_LOG names, else nowhere: Tacker records all of standard
-    error as the reason of a failure, and drops it otherwise."""
+    """Log to a file or nowhere: Tacker records all of standard error as the reason of a failure."""
     import logging  # noqa: PLC0415 (not for idle operations)
 
     path = os.environ.get(LOG_VARIABLE)

@@ -93,10 +93,8 @@ def with_records(records: Records, instance: Json) -> Json:
 
 
 def modification_of(instance: Json, request: Json, old: str, new: str) -> Modification:
-    """Return what a modify request does to the CNF.
+    """Return what a modify request does to a CNF of the package *old*; *new* is the named one.
 
-    :param old: the package that the instance runs from.
-    :param new: the one that the request names.
     :raises PackageError: the request or the record is wrong.
     """
     metadata = request.get("metadata") or {}
@@ -164,7 +162,6 @@ def live_vnfcs(
 ) -> tuple[tuple[Vnfc, ...], tuple[Manifest, ...]]:
     """Return the pods of VDUs now, and the manifests under their live names.
 
-    :param vdus: the name of each one's workload in the manifests.
     :raises ClusterError: the API server cannot be read.
     """
     from container_update.cluster.informer import Informer  # noqa: PLC0415 (heavy)

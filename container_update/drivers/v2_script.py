@@ -113,9 +113,6 @@ _SCRIPT = Fields(
 
 
 def check(script: Any) -> None:
-    """Check what Tacker sent.
-
-    :raises PackageError: names the field that is wrong.
-    """
+    """Check what Tacker sent; PackageError names the field that is wrong."""
     _SCRIPT.check(script)
     PLAIN.check(script)

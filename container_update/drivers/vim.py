@@ -27,35 +27,26 @@ _CONNECTION = Fields({"vimType": LINE, "interfaceInfo": _INTERFACE, "accessInfo"
 """A VimConnectionInfo, as far as it is read."""
 
 
-def connect(
-    endpoint: str, access: Mapping[str, Any], ca_text: str | None, options: Options
-) -> Cluster:
-    """Connect to a cluster by a VIM's endpoint, access information and certificate authority.
-
-    :raises ClusterError: the access information is incomplete or refused.
-    """
-    from container_update.cluster.client import connect_vim  # noqa: PLC0415 (heavy)
-
-    values = {key: value for key, value in access.items() if _is_set(value)}
-    authority = ca_text if _is_set(ca_text) else None
-    if "oidc_token_url" in values:
-        oidc = {key: values[key] for key in OIDC if key in values}
-        oidc["token_url"] = values["oidc_token_url"]
-        return connect_vim(endpoint, oidc=oidc, ca_text=authority, options=options)
-    login: dict[str, Any] = {key: values[key] for key in LOGIN if key in values}
-    return connect_vim(endpoint, ca_text=authority, options=options, **login)
-
-
 def connect_to(connection: Json, options: Options) -> Cluster:
     """Connect to the cluster of a VimConnectionInfo.
 
     :raises PackageError: a field of it has another type.
     :raises ClusterError: the access information is incomplete or refused.
     """
+    from container_update.cluster.client import connect_vim  # noqa: PLC0415 (heavy)
+
     _CONNECTION.check(connection, "vimConnectionInfo")
-    interface, access = (connection.get(name) or {} for name in ("interfaceInfo", "accessInfo"))
-    endpoint, authority = interface.get("endpoint") or "", interface.get("ssl_ca_cert")
-    return connect(endpoint, access, authority or None, options)
+    interface, access = (
+        {key: value for key, value in (connection.get(name) or {}).items() if _is_set(value)}
+        for name in ("interfaceInfo", "accessInfo")
+    )
+    endpoint, authority = interface.get("endpoint", ""), interface.get("ssl_ca_cert")
+    if "oidc_token_url" in access:
+        oidc = {key: access[key] for key in OIDC if key in access}
+        oidc["token_url"] = access["oidc_token_url"]
+        return connect_vim(endpoint, oidc=oidc, ca_text=authority, options=options)
+    login: dict[str, Any] = {key: access[key] for key in LOGIN if key in access}
+    return connect_vim(endpoint, ca_text=authority, options=options, **login)
 
 
 def is_of_servers(connections: Mapping[str, Json]) -> bool:
@@ -64,10 +55,7 @@ def is_of_servers(connections: Mapping[str, Json]) -> bool:
 
 
 def kubernetes_vim(connections: Mapping[str, Json]) -> Json:
-    """Return the Kubernetes entry of an instance's vimConnectionInfo (v2: a map).
-
-    :raises PackageError: there is none.
-    """
+    """Return the Kubernetes entry of an instance's vimConnectionInfo (v2); PackageError: none."""
     for connection in connections.values():
         if connection.get("vimType") in KUBERNETES_TYPES:
             return connection

@@ -26,13 +26,8 @@ from container_update.records.vnf_records import Records
 
 
 def put_back(script: Json, output: Json) -> None:
-    """Roll a modification back for Tacker.
-
-    Also where the last try wrote nothing: one before may have been killed.
-
-    :param output: gets the instance with its live pods.
-    :raises ContainerUpdateError: it cannot be done.
-    """
+    """Roll a modification back for Tacker, or raise; also where the last try wrote nothing: one
+    before may have been killed."""
     instance, state = script["vnf_instance"], v2_memory.recall(script).get("state")
     if state == v2_memory.ROLLED_BACK:
         return

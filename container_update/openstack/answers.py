@@ -92,10 +92,7 @@ def _is_of_origin(url: str, other: str) -> bool:
 
 
 def content(answer: requests.Response, schema: Schema) -> Json:
-    """Return the body of an answer.
-
-    :raises ClusterError: it is not JSON, or not what was asked for.
-    """
+    """Return the body of an answer; ClusterError: it is not JSON, or not what was asked for."""
     problem = f"something else ({answer.headers.get('Content-Type', 'no Content-Type')})"
     with contextlib.suppress(ValueError, RecursionError):
         body: Json = json.loads(answer.content)

@@ -52,7 +52,6 @@ _VIM = "openstack"
 class StackChange(StackGoal):
     """A change of the package of a VNF in a stack, as a strategy plans it.
 
-    :param stack: the VNF's stack, by name or by ``name/id``.
     :param flavour_id: the deployment flavour; None where the package has but one.
     """
 
@@ -152,10 +151,8 @@ class StackChange(StackGoal):
         leave_failed: bool = False,
     ) -> Outcome | None:
         """Finish what an earlier run left, whatever its goal, or undo it; None where there was
-        nothing.
+        nothing. The errors are those of :class:`~container_update.engine.recovery.Recovery`.
 
-        :raises UpdateFailedError: it could not be finished and was undone.
-        :raises UndoIncompleteError: it could not be undone.
         :raises NoWayBackError: the old stack is being deleted: the change can only be finished.
         """
         if not back:
@@ -207,10 +204,7 @@ class StackChange(StackGoal):
     # --- scripts --------------------------------------------------------------------------------
 
     def _run_script(self, step: ScriptStep, execution: StackExecution) -> ScriptReport | None:
-        """Run a script of the plan, or of its undo, for the VNFCs that it is about.
-
-        :raises CoordinationError: it failed, or was stopped.
-        """
+        """Run a script of the plan or its undo; CoordinationError where it failed or stopped."""
         self.coordination.operation = execution.record.operation
         vnfcs = [self._vnfc_details(each, step.role) for each in self._members(step, execution)]
         if not vnfcs:
@@ -250,8 +244,7 @@ class StackChange(StackGoal):
         }
 
     def _ssh_ip(self, member: VnfcServer, role: str) -> str | None:
-        """Return the address of the connection point that the request names, as Tacker finds it;
-        None where it has none, which only the script can judge."""
+        """Return the address of the request's connection point, as Tacker finds it, or None."""
         request = self.change
         cp_name = request.vnfc_param(member.vdu_id, role).get("cp_name")
         if cp_name is None or role not in request.scripts:
@@ -337,12 +330,9 @@ def recover_stack(
 
     :param request: the change's request again, where its scripts need passwords: the journal holds
         none.
-    :param back: undo it.
     :returns: its outcome, None where there was nothing; and the runs of its scripts.
-    :raises PackageError: a package is not there, or the request is needed; nothing was done.
-    :raises UpdateFailedError: it could not be finished and was undone.
-    :raises UndoIncompleteError: it could not be undone.
-    :raises NoWayBackError: the old stack is being deleted: the change can only be finished.
+    :raises PackageError: a package is not there, or the request is needed; nothing was done. The
+        other errors are those of :meth:`StackChange.recover`.
     """
     record = instance.read()
     if record is None:

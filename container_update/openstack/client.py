@@ -204,10 +204,7 @@ class Heat:
     def update(
         self, stack: str, body: Json, *, existing: bool = False, guard: Guard = _allow
     ) -> None:
-        """Begin to update a stack.
-
-        :param existing: keep what the body does not mention.
-        """
+        """Begin to update a stack; *existing* keeps what the body does not mention."""
         self._try("PATCH" if existing else "PUT", _path(stack), body, guard)
 
     def delete(self, stack: str, *, guard: Guard = _allow) -> None:
@@ -258,8 +255,7 @@ class Heat:
         return [entry for entry in known if flavour in (entry["id"], entry["name"])]
 
     def _list_once(self, client: adapter.Adapter, path: str, kind: str) -> list[Json]:
-        """Return a list of another service, asked for once; nothing where that is not possible: a
-        cloud or its user may do without, and no decision needs it."""
+        """Return a list of another service, asked for once; nothing where it cannot be had."""
         if path not in self._names:
             self.requests += 1
             try:
@@ -339,8 +335,7 @@ class Heat:
         return answer
 
     def _look_up_endpoint(self) -> None:
-        """Look Heat's address up in the service catalogue once: the adapter would do it for each
-        request, and copy the catalogue."""
+        """Look Heat's address up once: the adapter would do it for each request."""
         if self._adapter.endpoint_override is None:
             url = self._adapter.get_endpoint()
             self._adapter.endpoint_override = url and url.replace("%", "%%")  # it is formatted

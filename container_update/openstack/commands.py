@@ -39,10 +39,7 @@ _SETTINGS = (
 
 
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add the commands.
-
-    :param add: adds one, by its name, its function and its help.
-    """
+    """Add the commands by a function that takes name, function and help."""
     text = "change the VNF package: Blue-Green or rolling update"
     command = add("change", _change, text)
     change.add_change_arguments(
@@ -114,26 +111,19 @@ def _status(parsed: argparse.Namespace, out: TextIO) -> int:
 
 def _recover(parsed: argparse.Namespace, out: TextIO, *, back: bool) -> int:
     """Finish or undo the operation that was interrupted; return the exit status."""
-    return recover.recover_and_show(partial(_recover_stack, parsed, out, back), parsed, out)
-
-
-def _recover_stack(
-    parsed: argparse.Namespace,
-    out: TextIO,
-    back: bool,
-    cancel: CancelToken,
-    progress: Progress,
-) -> Outcome | None:
     from container_update.records.instance_file import json_file  # noqa: PLC0415, slow to load
 
-    request = json_file(parsed.request) if parsed.request else None
-    with _connect(parsed) as heat:
-        from container_update.openstack import change as stack_change  # noqa: PLC0415, an extra
+    def end(cancel: CancelToken, progress: Progress) -> Outcome | None:
+        request = json_file(parsed.request) if parsed.request else None
+        with _connect(parsed) as heat:
+            from container_update.openstack import change  # noqa: PLC0415, an extra
 
-        instance = replace(_instance(parsed, heat), progress=progress, cancel=cancel)
-        outcome, scripts = stack_change.recover_stack(instance, request, back=back)
-    output.show_scripts(scripts, parsed, out)
-    return outcome
+            instance = replace(_instance(parsed, heat), progress=progress, cancel=cancel)
+            outcome, scripts = change.recover_stack(instance, request, back=back)
+        output.show_scripts(scripts, parsed, out)
+        return outcome
+
+    return recover.recover_and_show(end, parsed, out)
 
 
 # --- the stack ----------------------------------------------------------------------------------

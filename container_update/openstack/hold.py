@@ -49,10 +49,7 @@ class StackHolder:
 
     @classmethod
     def of(cls, stack: Json) -> StackHolder:
-        """Return the holder that a stack's tags name.
-
-        :raises PlanError: a tag is by no run of this program.
-        """
+        """Return the holder that a stack's tags name; PlanError: no run of this program set one."""
         tags = dict(tag.split("=", 1) for tag in stack.get("tags") or () if "=" in tag)
         return cls(
             tags.get("holder", ""),

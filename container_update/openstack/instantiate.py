@@ -38,8 +38,6 @@ def described_by(  # noqa: PLR0913
 ) -> StackBody:
     """Return the stack that a package describes.
 
-    :param given: values for parameters of the top template.
-    :param links: the virtual links of the request.
     :param sizes: VDU id to the number of its servers, for those in a scaling group; a parameter
         that is given takes precedence.
     :raises PackageError: the package is wrong, or has no such parameters.
@@ -79,10 +77,7 @@ def stack_of(
 
 
 def refuse_ungrouped(package: csar.Csar, flavour_id: str | None, vdus: Iterable[str]) -> None:
-    """Refuse to scale VDUs whose servers are in no scaling group of a package's templates.
-
-    :raises PlanError: names the first one.
-    """
+    """Refuse VDUs whose servers are in no scaling group; PlanError names the first one."""
     flavour = flavour_of(package, flavour_id)
     places = hot.places_in(hot_files.base_hot(package, flavour.id), flavour.vdus)
     for vdu in vdus:

@@ -146,16 +146,13 @@ class StackJournal:
         ]
 
     def _find(self) -> _StoredJournal | None:
-        """Return the journal of the change that is under way.
-
-        A run that lost its hold may have left a stack without a record. One that has the first
-        name while another is named after an id is that of a run which was refused.
-        """
+        """Return the journal of the change under way, not what lost or refused runs left."""
         stacks = [stack for stack in map(self._settle, map(reference, self.stacks())) if stack]
+        names = {stack["stack_name"] for stack in stacks}
         chains = [self._chain(stack, stacks) for stack in stacks]
         for chain in sorted(chains, key=lambda chain: chain[0]["stack_name"] == self._name):
             record = self._latest(chain)
-            if record is not None and not self._has_successor(chain[-1], stacks):
+            if record is not None and self._successor_of(chain[-1]) not in names:
                 return _StoredJournal(chain, record)
         return None
 
@@ -169,9 +166,6 @@ class StackJournal:
         others = [other for other in stacks if other is not stack]  # their names may make a circle
         earlier = [other for other in others if stack["stack_name"] == self._successor_of(other)]
         return (*(self._chain(earlier[0], others) if earlier else ()), stack)
-
-    def _has_successor(self, stack: Json, stacks: list[Json]) -> bool:
-        return self._successor_of(stack) in [other["stack_name"] for other in stacks]
 
     def _successor_of(self, stack: Json) -> str:
         """Return the name of the stack with which a run takes over; Heat's limit is 255 letters."""
@@ -191,10 +185,7 @@ class StackJournal:
     # --- to hold it -----------------------------------------------------------------------------
 
     def begin(self, record: StackRecord) -> None:
-        """Create the journal before anything is done.
-
-        :raises UpdateInProgressError: another run has one already.
-        """
+        """Create the journal before anything is done; UpdateInProgressError: there is one."""
         self.sweep()
         self._own = self._create(self._name, self._files(record))
         journal = self._find()
@@ -285,10 +276,7 @@ class StackJournal:
             raise self._lost_error(self._own["stack_name"])
 
     def write(self, record: StackRecord) -> StackRecord:
-        """Replace the record; return it.
-
-        :raises LeaseLostError: another run has taken over.
-        """
+        """Replace the record; return it. LeaseLostError: another run has taken over."""
         self._write({"files": self._files(record)})
         self.confirm()
         return record

@@ -32,10 +32,7 @@ def stacks_of(service: Heat, name: str) -> list[Json]:
 
 
 def find(service: Heat, name: str) -> Json:
-    """Return the VNF's stack, which has to be complete.
-
-    :raises PlanError: there is none, or it is in another state.
-    """
+    """Return the VNF's stack; PlanError: there is none, or it is not complete."""
     stack = service.stack(name)
     if stack is None:
         raise PlanError(f"there is no stack {name}: name the VNF's stack by its name or id")
@@ -138,10 +135,7 @@ def after(service: Heat, plan: StackPlan) -> Live:
 
 
 def members_of(service: Heat, stack: Json, vdus: Mapping[str, str]) -> tuple[VnfcServer, ...]:
-    """Return the VNFCs of every VDU that has a server in the live stack.
-
-    :param vdus: VDU id to its name.
-    """
+    """Return the VNFCs of every VDU that has a server in the live stack."""
     body = body_of(service, reference(stack))
     return read(service, stack, body, hot.places_in(body, vdus)).members
 

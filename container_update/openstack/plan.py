@@ -142,10 +142,7 @@ class StackPlan(Plan):
         return next(created, self.stack)
 
     def last_steps(self, *, back: bool) -> list[StackStep]:
-        """Return the step of each stack that decides about it in the end.
-
-        :param back: the change is undone, the last step first.
-        """
+        """Return the step of each stack that decides about it in the end."""
         last: dict[str, StackStep] = {}
         for step in self.steps[::-1] if back else self.steps:
             if isinstance(step, StackStep):
@@ -277,10 +274,7 @@ def blue_green(
     new_name: str,
     scripts: Mapping[str, str],
 ) -> StackPlan:
-    """Plan a new stack beside the old one, the scripts of both, and the deletion of the old one.
-
-    :param scripts: the paths of the scripts that the request has, by VNF.
-    """
+    """Plan a new stack beside the old one, the scripts of both, and the deletion of the old one."""
     old_name = live.reference.partition("/")[0]
     vdus = {NEW: list(places), OLD: list(dict.fromkeys(each.vdu_id for each in live.members))}
     reason = f"it takes the place of {old_name}"
@@ -312,9 +306,6 @@ def rolling(
     """Plan the update of one VNFC after the other, each with its script, then of what contains
     them, which changes no server any more: their groups, then the whole stack.
 
-    :param places: target VDU to where its server is defined in the new templates.
-    :param source: the new package, for messages.
-    :param scripts: the paths of the scripts that the request has, by VNF.
     :raises PackageError: the new templates cannot be taken over VNFC by VNFC.
     """
     steps: list[AnyStep] = []
@@ -424,11 +415,7 @@ def _after(  # noqa: PLR0913, PLR0917
     source: str,
     added: Collection[str],
 ) -> StackBody:
-    """Return a VNFC's stack with this VNFC as the new package says it.
-
-    :param now: the stack after the steps before this one.
-    :param added: the top resources that a step before this one creates.
-    """
+    """Return a VNFC's stack as the new package says it, after the steps before this one."""
     place = places[member.vdu_id]
     if member.stack == live.reference:
         return desired.overlay(now, new, {place.head}, source)
@@ -467,8 +454,7 @@ def _grouped_server(  # noqa: PLR0913, PLR0917
 
 
 def _whole(old: StackBody, new: StackBody, places: Mapping[str, Place], source: str) -> StackBody:
-    """Return the new stack; where other VDUs do not change, the old one with the targets' part of
-    the new one."""
+    """Return the new stack, or the old one with the targets where others do not change."""
     heads = {place.head for place in places.values()}
     if {place.head for place, _ in hot.servers(new)} <= heads:
         return new

@@ -91,14 +91,7 @@ class StackPackages:
 
 
 def read_packages(request: StackRequest, old: csar.Csar, new: csar.Csar) -> StackPackages:
-    """Read both packages, which are open.
-
-    :raises PackageError: one of them, or the request, is wrong.
-    """
-    if request.upgrade_type not in (BLUE_GREEN, ROLLING):
-        raise PackageError(
-            f"upgrade_type: expected {BLUE_GREEN} or {ROLLING}, found {request.upgrade_type}"
-        )
+    """Read both packages, which are open; PackageError where one, or the request, is wrong."""
     flavour = flavour_of(new, request.flavour_id)
     old_vdus, new_vdus = dict(old.vdus(request.flavour_id)), dict(new.vdus(flavour.id))
     if not old_vdus:
@@ -119,10 +112,7 @@ def read_packages(request: StackRequest, old: csar.Csar, new: csar.Csar) -> Stac
 
 
 def flavour_of(package: csar.Csar, flavour_id: str | None) -> Flavour:
-    """Return a package's flavour.
-
-    :raises PackageError: it has none of that id, or several where the id is None.
-    """
+    """Return a package's flavour; PackageError: it has none of that id, or several without one."""
     known = {flavour.id: flavour for flavour in package.flavours}
     if flavour_id is None and len(package.imported_flavours) == 1:
         return package.imported_flavours[0]
@@ -151,10 +141,7 @@ def rolling_plan(packages: StackPackages, service: Heat) -> StackPlan:
 
 
 def blue_green_plan(packages: StackPackages, service: Heat) -> StackPlan:
-    """Plan a Blue-Green change: a new stack beside the old one.
-
-    :raises PlanError: the stack is in no state for a change.
-    """
+    """Plan a new stack beside the old one; PlanError: the old one is in no state for a change."""
     state, body, new = _states(packages, service, live.read)
     name = state.reference.partition("/")[0]
     if is_same(body, new):

@@ -45,10 +45,7 @@ class StackRecord(OperationRecord):
     """What a resume needs beside the plan, as plain values; no passwords."""
 
     def concerns(self, stack: str) -> bool:
-        """Return whether this is a change of a stack: the one that it began with or a new one.
-
-        :param stack: by name, id or ``name/id``.
-        """
+        """Return whether it changes a stack, given by name, id or ``name/id``, old or new."""
         old, new = self.plan.stack, self.plan.new_stack
         return stack in (old, *old.split("/"), new) or stack.partition("/")[0] == new
 
@@ -80,8 +77,7 @@ class StackRecord(OperationRecord):
 
 
 def _body_to_note(body: StackBody, kind: str) -> StackBody:
-    """Return what is written down of a body, also as a digest, from which a short password could be
-    guessed: not the hidden values of an instantiation, which the user has who asks for it again."""
+    """Return a body without an instantiation's hidden values, which its digest would let guess."""
     if kind != INSTANTIATE:
         return body
     hidden = body.hidden
@@ -124,10 +120,8 @@ def encode(record: StackRecord) -> str:
 
 
 def decode(text: str) -> StackRecord:
-    """Return the record of a text that :func:`encode` returned.
-
-    :raises UpdateInProgressError: another version of this program wrote it.
-    """
+    """Return the record of a text; UpdateInProgressError: it is of another version of this
+    program."""
     content = unpack(base64.b64decode(text))
     common = from_values(content, _FORMAT)
     bodies = {name: StackBody(**body) for name, body in content["bodies"].items()}

@@ -67,8 +67,6 @@ def deviation(
 ) -> str:
     """Return in which way a server is not as its stack defines it; empty where it is.
 
-    :param server: its resource, as Heat describes it.
-    :param resource: the resource's name in *body*.
     :param known: what the server had when its stack was this one: names may have got another
         meaning since.
     """

@@ -52,10 +52,7 @@ class StackGoal(ABC):
 
     @abstractmethod
     def plan(self, service: Heat) -> StackPlan:
-        """Return the plan; write nothing.
-
-        :raises PlanError: the stack is in no state for it.
-        """
+        """Return the plan, write nothing; PlanError: the stack is in no state for it."""
 
     def context(self) -> Mapping[str, Any]:
         """Return plain values that a resume needs beside the plan; no passwords."""
@@ -89,10 +86,7 @@ class StackInstance:
         self.progress = reporter(self.progress)
 
     def read(self) -> StackRecord | None:
-        """Return the change that is under way; None where there is none.
-
-        :raises PlanError: it is one of another stack.
-        """
+        """Return the change under way, None without; PlanError for one of another stack."""
         return self._of_own_stack(self.journal("").read())
 
     def _of_own_stack(self, record: StackRecord | None) -> StackRecord | None:
@@ -151,8 +145,7 @@ class StackInstance:
                 journal.sweep()
 
     def _refuse_unfinished_change(self, goal: StackGoal) -> None:
-        """Raise PlanError where something else would undo a change of the package without its
-        scripts."""
+        """Raise PlanError where another goal would undo a change without its scripts."""
         record = self.read()
         if record is not None and record.context and not goal.context():
             raise PlanError(
@@ -164,8 +157,7 @@ class StackInstance:
     def begin(self, goal: StackGoal, plan: StackPlan, _: Heat) -> Iterator[StackExecution]:
         """Hold the journal, with the plan in it, while the block carries out the plan of a goal.
 
-        :raises UpdateInProgressError: another change of this instance runs, or ran since the
-            plan was made.
+        :raises UpdateInProgressError: another change of this instance runs, or ran meanwhile.
         """
         common = new_identity(self.clock.now(), goal.digest(), self.instance_id)
         record = StackRecord(**common, plan=plan, context=goal.context())
@@ -190,8 +182,7 @@ class StackInstance:
     # --- one that is under way, or stopped ------------------------------------------------------
 
     def _refuse_stale(self, plan: StackPlan, journal: StackJournal) -> None:
-        """Raise UpdateInProgressError where a stack is not the one any more that was planned for:
-        another change may have had the journal in the meantime, from its beginning to its end."""
+        """Raise UpdateInProgressError where a stack changed since the plan was made."""
         for first in plan.last_steps(back=True):
             if first.before is None:
                 continue

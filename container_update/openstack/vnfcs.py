@@ -48,8 +48,6 @@ def members(
     """Return the servers of the VDUs, VDU by VDU, oldest first.
 
     :param resources: the stack's resources, nested ones too, as Heat lists them.
-    :param top: the reference of the stack itself.
-    :param places: VDU id to where its server is defined in the stack's templates.
     """
     parents = {_id_of(str(resource["physical_resource_id"])): resource for resource in resources}
     owners = [(stack_of(resource) or top, resource) for resource in resources]

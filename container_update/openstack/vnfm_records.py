@@ -37,9 +37,7 @@ def records(
 ) -> Records:
     """Return the attributes that the specification lists.
 
-    :param before: the VNFCs of the changed VDUs as they were.
-    :param after: the same as they are now.
-    :param live: the VNFCs of every VDU.
+    :param before: the VNFCs of the changed VDUs; *after* too, *live*: those of every VDU.
     :param stack_id: the id of the stack that the VNF is now; None where it stays.
     """
     return replace(
@@ -89,8 +87,6 @@ def instantiated_info(info: Json, members: Sequence[VnfcServer], stack_id: str) 
     """Return instantiatedVnfInfo for a live stack.
 
     :param info: the recorded one; what is not about resources stays.
-    :param members: every VNFC.
-    :param stack_id: the VNF's stack.
     """
     metadata = {**(info.get("metadata") or {}), "stack_id": stack_id}
     records = replace(_live(members), instance_ref=stack_id)

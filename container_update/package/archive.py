@@ -58,10 +58,7 @@ class ZipFile(io.BufferedReader):
         """Of entries; None once the directory was read."""
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Read the zip's end or directory, or the content of a file.
-
-        :raises PackageError: the directory has too many entries.
-        """
+        """Read the zip's end or directory (PackageError: too many entries), or a file's content."""
         if self.limit is None or size is None or size < 0:  # -1: the end, with its comment
             return super().read(size)
         if size > self.limit * _LARGEST_ENTRY:
@@ -122,33 +119,21 @@ class Archive(ABC):
 
     @abstractmethod
     def has(self, path: str) -> bool:
-        """Return whether the file exists.
-
-        :raises PackageError: the path leads out of the package.
-        """
+        """Return whether the file exists; PackageError where the path leads out of the package."""
 
     @abstractmethod
     def size(self, path: str) -> int:
-        """Return the size of a file in bytes.
-
-        :raises PackageError: the file does not exist.
-        """
+        """Return the size of a file in bytes; PackageError where it does not exist."""
 
     @abstractmethod
     def open(self, path: str) -> AbstractContextManager[IO[bytes]]:
-        """Open a file, for a ``with`` block.
-
-        :raises PackageError: the file does not exist or cannot be read.
-        """
+        """Open a file for a ``with`` block; PackageError where it cannot be read."""
 
     def close(self) -> None:  # noqa: B027, most close each file at the end of its with block
         """Close the package."""
 
     def digest(self, path: str, algorithm: str) -> str:
-        """Return the hash of a file, in lower-case hexadecimal digits.
-
-        :param algorithm: as ``hashlib`` names it.
-        """
+        """Return the hash of a file in lower-case hexadecimal digits."""
         with self.open(path) as file:
             return digest_of(file, algorithm)
 
@@ -463,10 +448,7 @@ def _check_totals(source: str, files: int, size: int, options: Options) -> None:
 
 
 def _check_folders(source: str, names: Sequence[str]) -> None:
-    """Raise PackageError if a file has the name of a folder.
-
-    :param names: sorted.
-    """
+    """Raise PackageError if a file has the name of a folder; the names are sorted."""
     for name in names:
         folder = f"{name}/"
         following = bisect_left(names, folder)

@@ -160,10 +160,7 @@ class Csar:
         return content
 
     def _fetch(self, url: str) -> io.BytesIO:
-        """Return the content of a URL.
-
-        :raises PackageError: it cannot be fetched, or nothing that is signed has its hash.
-        """
+        """Return the content of a URL; PackageError where nothing that is signed has its hash."""
         listed = self._listed.get(csar_metadata.shortest(url))
         if self.options.signature_ca and not (listed and (listed.hash or listed.signed)):
             raise PackageError(
@@ -248,7 +245,6 @@ class Csar:
     ) -> tuple[Manifest, ...]:
         """Return the objects of a def-file, in order.
 
-        :param default_namespace: the namespace of objects that name none.
         :param known: as in :func:`~container_update.package.manifests.parse`.
         :raises PackageError: it cannot be read, or is invalid.
         """
@@ -310,10 +306,7 @@ class Csar:
         return next((flavour.vnfd_id for flavour in self.flavours if flavour.vnfd_id), "")
 
     def interface_scripts(self, flavour_id: str | None = None) -> Mapping[str, InterfaceScript]:
-        """Return the script of each operation, by the operation's name.
-
-        :param flavour_id: the deployment flavour; None: all that the VNFD imports.
-        """
+        """Return each operation's script by its name; no flavour: of all that is imported."""
         flavours = self._flavours_with(flavour_id)
         return {name: script for flavour in flavours for name, script in flavour.scripts.items()}
 
@@ -418,11 +411,7 @@ class Csar:
         return replace(self._read_signed(path), entry_definitions=entry)
 
     def _read_signed(self, path: str, certificate: str = "") -> csar_metadata.Metadata:
-        """Read a manifest; check its signature where it has one (SOL004, option 1).
-
-        :param certificate: the file of who signed it; '': the one of the manifest's name, if there
-            is any.
-        """
+        """Read a manifest; check its signature, by this certificate or that of its name."""
         text = self._read_file(path)
         said, signed = csar_metadata.signature_in(text)
         if signed:
@@ -442,10 +431,7 @@ def _is_hidden(path: str) -> bool:
 
 
 def identity_of(package: Csar) -> PackageIdentity:
-    """Return what identifies an opened package.
-
-    :raises PackageError: a file of it cannot be read.
-    """
+    """Return what identifies an opened package; PackageError where a file of it cannot be read."""
     try:
         product = next((dict(f.product) for f in package.flavours if f.product), {})
     except PackageError:

@@ -90,8 +90,6 @@ def shortest(path: str) -> str:
 def parse(text: bytes, path: str) -> Metadata:
     """Parse a TOSCA.meta or a manifest.
 
-    :param text: its content.
-    :param path: its path, for messages.
     :raises PackageError: not text, an incomplete hash, an unknown algorithm, or too many entries.
     """
     headers: dict[str, str] = {}

@@ -214,11 +214,7 @@ def _check_redirect(url: str, location: str, *, elsewhere: bool) -> str:
 
 
 def _addresses(url: str, host: str, port: int, options: Options, seconds: float) -> list[str]:
-    """Return all addresses of the host.
-
-    :raises PackageError: one of them is forbidden.
-    :raises TimeoutError: they are not known after so many seconds.
-    """
+    """Return all addresses of the host; PackageError for a forbidden one, TimeoutError too late."""
     addresses = _resolve(host, port, seconds)
     for address in addresses:
         if host not in options.url_hosts and network_of(address) is not Network.PUBLIC:
@@ -269,10 +265,7 @@ def _connection(
 def watch(
     connection: http.client.HTTPConnection, deadline: Deadline, tls: ssl.SSLContext | None
 ) -> None:
-    """Have the deadline hold for a connection that was made, and for its handshake with TLS.
-
-    :param tls: None: it is not encrypted.
-    """
+    """Have the deadline hold for a connection that was made, and for its handshake with TLS."""
     deadline.watch(connection.sock)
     if tls:
         secure = connection.sock = tls.wrap_socket(
@@ -350,20 +343,14 @@ class Deadline:
         self._timer.cancel()
 
     def seconds_left(self) -> float:
-        """Return the seconds until the end.
-
-        :raises TimeoutError: there are none.
-        """
+        """Return the seconds until the end; TimeoutError where there are none."""
         seconds = self._end - time.monotonic()
         if self.passed or seconds <= 0:
             raise TimeoutError
         return seconds
 
     def watch(self, connection: socket.socket) -> None:
-        """Shut down this connection at the end.
-
-        :raises TimeoutError: that has passed.
-        """
+        """Shut down this connection at the end; TimeoutError where that has passed."""
         self._connection = connection
         connection.settimeout(
             self.seconds_left()

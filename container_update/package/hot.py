@@ -90,10 +90,7 @@ class StackBody:
         return self.as_request() | {"clear_parameters": cleared}, True
 
     def file(self, name: str) -> Json:
-        """Return a nested template.
-
-        :raises PackageError: the file is missing or not a template.
-        """
+        """Return a nested template; PackageError where the file is missing or no template."""
         if name not in self.files:
             raise PackageError(
                 f"{name}: a template has a resource of this type, but the package has no such file "
@@ -105,12 +102,7 @@ class StackBody:
 def parse(
     text: str, source: str, options: Options = DEFAULTS, reading: Reading | None = None
 ) -> Json:
-    """Parse a template; dates stay text.
-
-    :param source: its path, for messages.
-    :param reading: as in :func:`~container_update.package.yaml11.mapping`.
-    :raises PackageError: it is not a template.
-    """
+    """Parse a template, dates stay text; PackageError: it is not a template."""
     content = text.encode()
     template = mapping(content, source, options, "a HEAT template", reading)
     for wrong in TEMPLATE.violations(template):
@@ -164,10 +156,7 @@ def servers(body: StackBody) -> Iterator[tuple[Place, Json]]:
 
 
 def places_named(body: StackBody, vdu_id: str, vdu_name: str) -> list[Place]:
-    """Return every place with a server that is named like the VDU.
-
-    :param vdu_name: the VDU's ``properties.name``.
-    """
+    """Return every place with a server that is named like the VDU."""
     names = (vdu_id, vdu_name)
     return [
         place
@@ -178,22 +167,14 @@ def places_named(body: StackBody, vdu_id: str, vdu_name: str) -> list[Place]:
 
 
 def places_in(body: StackBody, vdus: Mapping[str, str]) -> dict[str, Place]:
-    """Return the place of the server of each VDU that has one.
-
-    :param vdus: VDU id to its name.
-    """
+    """Return the place of the server of each VDU that has one, of VDUs by id with their names."""
     return {
         vdu_id: place for vdu_id, name in vdus.items() for place in places_named(body, vdu_id, name)
     }
 
 
 def place_of(body: StackBody, vdu_id: str, vdu_name: str, source: str) -> Place:
-    """Return the place of a VDU's server.
-
-    :param vdu_name: the VDU's ``properties.name``.
-    :param source: the package, for messages.
-    :raises PackageError: the templates have no such server, or more than one.
-    """
+    """Return the place of a VDU's server; PackageError: there is none, or more than one."""
     places = places_named(body, vdu_id, vdu_name)
     if len(places) != 1:
         names = ", ".join(str(place) for place, _ in servers(body)) or "none"

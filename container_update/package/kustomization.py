@@ -61,12 +61,7 @@ def refuse_remote(folder: Path, options: Options) -> None:
 def _check_plugin(
     file: Path, fields: tuple[str, ...], text: str, path: Path | None, options: Options
 ) -> None:
-    """Raise PackageError where a plugin names a URL, or a kustomization would make it, which can
-    put a URL together.
-
-    :param text: what the kustomization says: a path, or the plugin itself.
-    :param path: the file or folder of that name.
-    """
+    """Raise PackageError where a plugin names a URL, or is a kustomization, which may make one."""
     if path is not None and path.is_dir():
         raise PackageError(
             f"{file}: {'.'.join(fields)}: expected files, found the folder {text!a:.200}: name the "
@@ -110,10 +105,7 @@ def _read(file: Path, options: Options) -> bytes:
 def _texts_of(
     file: Path, content: bytes, options: Options
 ) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the texts in YAML that may name files, each with the fields that lead to it.
-
-    :param file: for messages.
-    """
+    """Yield the texts in YAML that may name files, each with the fields that lead to it."""
     parser = yaml11.Yaml11Parser(str(file), options, Reading())
     for document in parser.documents(yaml11.with_line_ends(content)):
         yield from _texts(document.value)

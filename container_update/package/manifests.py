@@ -68,10 +68,8 @@ def parse(  # noqa: PLR0913
 ) -> tuple[Manifest, ...]:
     """Return the objects of a def-file, in order.
 
-    :param text: the content of the file: YAML or JSON.
     :param path: the def-file as the package names it, for messages and sources.
     :param default_namespace: the namespace of objects that name none.
-    :param reading: as in :func:`~container_update.package.yaml11.mapping`.
     :param known: the parts that were read before, which share the bodies of their manifests with
         this file; becomes those of this file too.
     :raises PackageError: invalid YAML, a limit exceeded, an object without the fields that identify
@@ -216,10 +214,7 @@ class _Item:
 
 
 def _may_be_object(item: _Item) -> bool:
-    """Tell whether a document has a field that makes it an object.
-
-    :raises PackageError: it is a list of objects, which would be lost.
-    """
+    """Tell whether a document has a field of an object; PackageError for a list of objects."""
     body = item.body
     if isinstance(body, list):
         if any(isinstance(each, dict) and each.keys() >= _TOP_FIELDS for each in body):
@@ -235,10 +230,7 @@ def _group(body: Any) -> str:
 
 
 def _objects(item: _Item, line_of: Callable[[object], int]) -> Iterator[_Item]:
-    """Yield the object itself, or each object in it if it is a list.
-
-    :param line_of: returns the line where a mapping of the document begins.
-    """
+    """Yield the object itself, or each object in it if it is a list."""
     body = item.body
     if not isinstance(body, dict):
         raise item.error("a Kubernetes object, which is a mapping", describe(body))
@@ -335,10 +327,7 @@ _MOST_VALUES = DEFAULTS.yaml_values
 
 
 def _json_values(part: bytes, *, is_followed: bool) -> Iterator[tuple[bytes, bool]]:
-    """Yield each value of a part that is JSON values without separators, as ``jq`` writes them.
-
-    Another part is yielded as it is, for the parser of YAML to read or to refuse.
-    """
+    """Yield each value of a part that is JSON values in a row, as of ``jq``; another part whole."""
     ends = [len(part)]
     if part.lstrip().startswith(b"{") and count_marks(part) <= _MOST_VALUES:
         with suppress(ValueError, RecursionError):
@@ -350,10 +339,7 @@ def _json_values(part: bytes, *, is_followed: bool) -> Iterator[tuple[bytes, boo
 
 
 def _ends(part: bytes) -> list[int]:
-    """Return where each JSON value of a text ends; the last one at the end of the text.
-
-    :raises ValueError: it has something else.
-    """
+    """Return where each JSON value of a text ends; ValueError where it has something else."""
     text, decoder = part.decode(), json.JSONDecoder(parse_int=len, parse_float=len)
     sizes, begin = [], 0
     while start := _NO_SPACE.search(text, begin):
@@ -371,12 +357,7 @@ _REPLACEMENT = "\N{REPLACEMENT CHARACTER}".encode()
 
 
 def _without_surrogates(text: bytes) -> bytes:
-    """Return the same JSON with the characters themselves instead of pairs of escapes.
-
-    JSON is YAML except for one thing that files have: a character beyond U+FFFF is written as two
-    escapes, a surrogate pair, as most libraries write it. YAML has no such pairs. Half a pair is no
-    character: it becomes what Go makes of it, as ``kubectl`` does. A text that is not JSON stays.
-    """
+    """Return JSON without surrogate pairs, which YAML has not; half a pair is read as in Go."""
     if _SURROGATE.search(text) is None:
         return text
     try:

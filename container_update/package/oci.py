@@ -92,10 +92,7 @@ class _Repository:
                 raise self._no_login(refused) from refused
 
     def _login(self, error: fetch.UnauthorizedError) -> str:
-        """Return the header that the registry asks for.
-
-        :param error: its refusal.
-        """
+        """Return the header that the registry asks for in its refusal."""
         user = credentials(self.host)
         kind, _, rest = error.challenge.partition(" ")
         if kind.lower() == "basic" and user:

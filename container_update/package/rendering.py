@@ -82,10 +82,7 @@ def _of_chart(source: str, options: Options) -> bytes:
 
 
 def name_of(source: str, options: Options) -> str:
-    """Return the name of a chart.
-
-    :raises PackageError: it has none that a release may have.
-    """
+    """Return the name of a chart; PackageError where no release may have it."""
     file = Path(source) / CHART
     try:
         text = file.read_bytes()
@@ -96,10 +93,7 @@ def name_of(source: str, options: Options) -> str:
 
 
 def _check_release(name: object, what: str) -> str:
-    """Return the name, which a release may have.
-
-    :raises PackageError: it may not.
-    """
+    """Return a name that a release may have; PackageError for another."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise PackageError(
             f"{what}: expected a name that Helm accepts for a release, of at most 53 lower-case "

@@ -34,10 +34,7 @@ _REASON = re.compile(r":error:[0-9A-F]+:[^:]*:[^:]*:([^:]+):")
 
 def find_wrapped(names: Sequence[str]) -> str | None:
     """Return the package in a zip that has nothing else but its signature and certificate; None
-    where the zip is another one, such as a package.
-
-    :param names: of all files in the zip.
-    """
+    where the zip is another one, such as a package."""
     packages = [name for name in names if name.endswith(_PACKAGES)]
     others = [name for name in names if name.endswith(ENDINGS)]
     is_flat = len(packages) + len(others) == len(names) and not any("/" in name for name in names)
@@ -73,8 +70,6 @@ def check(
 ) -> None:
     """Verify a detached signature of a file.
 
-    :param what: the signature, for messages.
-    :param content: all that is signed, or the file with it.
     :param certificate: of who signed, where the signature does not have it itself; else empty.
     :raises PackageError: it was made of something else, or by a signer whom the authorities of
         ``signature_ca`` do not know.
@@ -109,10 +104,7 @@ def check(
 
 
 def _check_digests(what: str, signature: bytes) -> None:
-    """Refuse a signature of a digest that is not SHA-2 or SHA-3 (RFC 5652, 5.1).
-
-    :param signature: in DER; the digests of all who signed are at its beginning.
-    """
+    """Refuse a signature (DER) of a digest that is not SHA-2 or SHA-3 (RFC 5652, 5.1)."""
     try:
         _, (_, signed), *_ = _parts(_parts(signature)[0][1])
         _, (_, digests), *_ = _parts(_parts(signed)[0][1])
@@ -127,10 +119,7 @@ def _check_digests(what: str, signature: bytes) -> None:
 
 
 def _parts(der: bytes) -> list[tuple[int, bytes]]:
-    """Return the tag and the content of each value in a constructed one.
-
-    :raises IndexError: it ends too early.
-    """
+    """Return tag and content of each value in a constructed one; IndexError for a short one."""
     parts = []
     while der:
         size, at = der[1], 2
@@ -143,10 +132,7 @@ def _parts(der: bytes) -> list[tuple[int, bytes]]:
 
 
 def _openssl(what: str, words: Sequence[str], signature: bytes) -> bytes:
-    """Return what ``openssl cms`` makes of a signature.
-
-    :raises PackageError: it refuses it.
-    """
+    """Return what ``openssl cms`` makes of a signature; PackageError where it refuses it."""
     program = shutil.which("openssl")
     if program is None:
         raise PackageError(f"{what} cannot be checked: install the program openssl")

@@ -159,9 +159,6 @@ def load(
     folder.
 
     :param entry: the path of ``Entry-Definitions``.
-    :param read: returns the content of a file of the package, or raises PackageError.
-    :param names: returns the paths of the files of the package.
-    :param reading: as in :func:`~container_update.package.yaml11.mapping`.
     :raises PackageError: a file is missing, or not in the package, or no definitions.
     """
     files: dict[str, Json] = {}
@@ -256,9 +253,7 @@ class _Finder:
         return paths
 
     def find(self, url: str, source: Source) -> str:
-        """Return the file that has the name of the URL's: in the folder of the importing file, or
-        else the only one below ``Definitions/``.
-        """
+        """Return the file of a URL's name: beside the importer, else only in Definitions/."""
         name = posixpath.basename(_QUERY.split(url, maxsplit=1)[0])
         beside = _beside(source.path, name)
         named = self._by_base_name.get(name, []) if name else []

@@ -97,8 +97,6 @@ def mapping(
 ) -> dict[str, Any]:
     """Return the mapping that is the only document of a YAML text.
 
-    :param path: the file, for messages.
-    :param content: what the mapping should be, for messages.
     :param reading: of the package, whose files have the limits on size in common.
     :raises PackageError: it is something else, invalid YAML, has a value that JSON does not have,
         or exceeds a limit; with path and line.
@@ -409,12 +407,7 @@ _NO_NUMBER_IN_JSON = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 
 
 def _read_unquoted(text: str) -> Any:
-    """Return the value of an unquoted YAML scalar, as ``kubectl`` reads it.
-
-    An integer that does not fit into 64 bits with a sign is a float.
-
-    :raises ValueError: a number that JSON does not have.
-    """
+    """Return an unquoted scalar as ``kubectl`` reads it; ValueError where JSON has none of it."""
     if text in _WORDS:
         return _WORDS[text]
     if _NO_NUMBER_IN_JSON.fullmatch(text):
@@ -460,10 +453,7 @@ class FieldLines:
     """
 
     def __init__(self, text: bytes, lines_before: int = 0) -> None:
-        """Keep a text to read it when a line is asked for.
-
-        :param lines_before: the number of lines of the file before the text, which is a part of it.
-        """
+        """Keep a part of a file, below so many lines, to read it when a line is asked for."""
         self._text, self._lines_before = text, lines_before
         self._documents: list[_FieldLine] = []
 

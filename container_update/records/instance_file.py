@@ -17,10 +17,7 @@ LOG = logging.getLogger(__name__)
 
 
 def json_file(path: str | Path) -> Mapping[str, Any]:
-    """Return the JSON object in a file.
-
-    :raises PackageError: there is none.
-    """
+    """Return the JSON object in a file; PackageError where there is none."""
     try:
         body = json.loads(Path(path).read_bytes())
     except (OSError, ValueError) as error:

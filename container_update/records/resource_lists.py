@@ -60,10 +60,7 @@ class ResourceList:
         return str((entry.get(self.handle) or {}).get("resourceId", ""))
 
     def entries(self, info: Json, live: Sequence[tuple[str, str]], kind: str) -> list[Json]:
-        """Return one entry for each name and resource id, in their order.
-
-        :param kind: vimLevelResourceType of new handles.
-        """
+        """Return an entry for each name and id; *kind* is new ones' vimLevelResourceType."""
         pairs = assign(
             list(info.get(self.attribute) or ()),
             live,

@@ -21,45 +21,40 @@ from container_update.reports.plan_report import diff_lines, step_lines
 
 NOTHING_KEPT = "No history of this VNF instance is in the namespace."
 _COLUMNS = ("REV", "ENDED (UTC)", "WHO", "WHAT", "PACKAGES", "RESULT", "TOOK")
-_OF_INSTANCES = ("NAMESPACE", "INSTANCE", *_COLUMNS)
 Kept = tuple[str, str | None, Revision]
 """A revision, with the namespace and the id of its instance before it."""
 
 
-def history_lines(revisions: Sequence[Revision]) -> Iterator[Line]:
-    """Yield a table of revisions."""
-    yield from _table([_COLUMNS, *map(_row, revisions)])
+def history_lines(found: Sequence[Kept], *, of_several: bool) -> Iterator[Line]:
+    """Yield a table of revisions, of one instance or of several ones."""
+    style = lines.HEADING
+    for text in lines.align(list(_rows(found, of_several=of_several))):
+        yield Line.of((text, style), is_content=True)
+        style = lines.PLAIN
 
 
-def histories_lines(found: Sequence[Kept]) -> Iterator[Line]:
-    """Yield a table of the revisions of several instances."""
-    yield from _table([_OF_INSTANCES, *map(_row_of_instance, found)])
+def history_markdown(found: Sequence[Kept], *, of_several: bool) -> str:
+    """Return the same table for a ticket."""
+    head, *rows = _rows(found, of_several=of_several)
+    return table(head, rows)
 
 
-def histories_markdown(found: Sequence[Kept]) -> str:
-    """Return the revisions of several instances as a table."""
-    return table(_OF_INSTANCES, map(_row_of_instance, found))
-
-
-def histories_dict(found: Sequence[Kept]) -> dict[str, Any]:
-    """Return the revisions of several instances as JSON values, without their steps."""
+def history_dict(found: Sequence[Kept], *, of_several: bool) -> dict[str, Any]:
+    """Return revisions as JSON values, without their steps."""
     entries = [
-        {"namespace": namespace, "instanceId": instance_id, **_summary(revision)}
-        for namespace, instance_id, revision in found
+        {"namespace": namespace, "instanceId": id_, **_summary(each)}
+        if of_several
+        else _summary(each)
+        for namespace, id_, each in found
     ]
     return document("History", {"revisions": entries})
 
 
-def _row_of_instance(kept: Kept) -> tuple[str, ...]:
-    namespace, instance_id, revision = kept
-    return (printable(namespace), printable(instance_id or "-"), *_row(revision))
-
-
-def _table(rows: Sequence[Sequence[str]]) -> Iterator[Line]:
-    style = lines.HEADING
-    for text in lines.align(rows):
-        yield Line.of((text, style), is_content=True)
-        style = lines.PLAIN
+def _rows(found: Sequence[Kept], *, of_several: bool) -> Iterator[tuple[str, ...]]:
+    yield ("NAMESPACE", "INSTANCE", *_COLUMNS) if of_several else _COLUMNS
+    for namespace, instance_id, revision in found:
+        place = printable(namespace), printable(instance_id or "-")
+        yield (*(place if of_several else ()), *_row(revision))
 
 
 def _row(revision: Revision) -> tuple[str, ...]:
@@ -118,11 +113,6 @@ def _facts(revision: Revision) -> Iterator[tuple[str, str]]:
     yield "Time", f"{began} to {ended} UTC ({_took(revision)})"
 
 
-def history_markdown(revisions: Sequence[Revision]) -> str:
-    """Return revisions as a table."""
-    return table(_COLUMNS, map(_row, revisions))
-
-
 def diff_of_revision(revision: Revision) -> Iterator[Line]:
     """Yield what a revision changed: the images, and the lines of each ConfigMap."""
     for step in revision.object_steps:
@@ -135,12 +125,6 @@ def diff_of_revision(revision: Revision) -> Iterator[Line]:
             yield from (Line.of(f"      {printable(str(reason))}") for reason in images)
         for diff in diffs:
             yield from diff_lines(diff, every=True)
-
-
-def history_dict(revisions: Sequence[Revision]) -> dict[str, Any]:
-    """Return revisions as JSON values, without their steps."""
-    entries = [_summary(revision) for revision in revisions]
-    return document("History", {"revisions": entries})
 
 
 def revision_dict(revision: Revision) -> dict[str, Any]:

@@ -53,10 +53,7 @@ def align(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def age(created: str | None, now: datetime) -> str:
-    """Return how long ago something was created: '3d', '5h', '12m', '40s'; '-': that is not known.
-
-    :param now: in UTC.
-    """
+    """Return how long ago something was created, in UTC: '3d', '5h', '12m', '40s'; '-': unknown."""
     if not created:
         return "-"
     seconds = int((now - time_of(created)).total_seconds())
@@ -94,10 +91,7 @@ class Header:
         return cls((("Cluster", where), ("Namespace", namespace)))
 
     def lines(self, packages: Sequence[PackageIdentity]) -> Iterator[Line]:
-        """Yield the head for people.
-
-        :param packages: of the plan below it.
-        """
+        """Yield the head for people, with the packages of the plan below it."""
         known = self.remarks
         rows = [(w, f"{value} ({known[w]})" if w in known else value) for w, value in self.target]
         if packages:

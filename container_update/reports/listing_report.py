@@ -29,10 +29,7 @@ _COLUMNS = (
 
 
 def instance_lines(instances: Sequence[InstanceState], now: datetime) -> Iterator[Line]:
-    """Yield a table of the instances; those that are not ready stand out.
-
-    :param now: in UTC.
-    """
+    """Yield a table of the instances at a time in UTC; those that are not ready stand out."""
     texts = lines.align([_COLUMNS, *(_row(each, now) for each in instances)])
     for text, each in zip(texts, (None, *instances), strict=True):
         style = lines.HEADING if each is None else lines.PLAIN

@@ -18,10 +18,7 @@ _FENCE = "```"
 
 
 def plan_markdown(plan: Plan, header: Header = headers.NONE) -> str:
-    """Return a plan: its sum, what changes and why, with diffs to unfold, what stays.
-
-    :param header: says what the plan is about.
-    """
+    """Return a plan: its sum, what changes and why, with diffs to unfold, what stays."""
     text = ["## Plan of an update", "", *_about(plan, header), *_plan(plan)]
     return "\n".join(text).rstrip("\n")
 
@@ -35,8 +32,6 @@ def outcome_markdown(
     """Return an outcome: the result of each step, then the plan.
 
     :param error: the message of the error, '' if there was none.
-    :param scripts: the reports of the coordination scripts.
-    :param header: says what the operation is about.
     """
     text = ["## Report of an update", "", *_about(outcome.plan, header)]
     if summary := summary_text(outcome):
@@ -67,12 +62,7 @@ def revision_page(
     report: Sequence[str],
     plan: Plan,
 ) -> str:
-    """Return an operation that has ended.
-
-    :param facts: words and values about it.
-    :param report: what failing pods reported.
-    :param plan: its steps, with what was there before.
-    """
+    """Return an operation that has ended: facts about it, what failing pods reported, its steps."""
     text = [f"## {_escape(title)}", "", *(f"- {word}: {_escape(value)}" for word, value in facts)]
     text += ["", f"**{_escape(result)}**", ""]
     if report:

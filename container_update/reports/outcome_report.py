@@ -172,10 +172,7 @@ _HEAD = ("WORKLOAD", "READY", "NEW", "AGE", "IMAGE")
 
 
 def workload_lines(workloads: Sequence[WorkloadState], now: datetime) -> Iterator[Line]:
-    """Yield a table of the workloads; below one that has trouble, what it is.
-
-    :param now: in UTC.
-    """
+    """Yield a table of the workloads at a time in UTC; below one that has trouble, what it is."""
     texts = lines.align([_HEAD, *(_row(workload, now) for workload in workloads)])
     for text, workload in zip(texts, (None, *workloads), strict=True):
         short = workload is not None and workload.ready < workload.desired

@@ -44,7 +44,6 @@ def create(
     """Store a new batch; the caller commits, then queues it.
 
     :param wanted: the operation, the request, vnfInstanceIds, waveSize, maxFailures and why.
-    :param requested_by: the name of the user whose request it is.
     :raises ProblemError: 422: an instance is named twice, or does not exist.
     """
     ids: list[str] = wanted["vnfInstanceIds"]
@@ -104,10 +103,7 @@ def resume(session: Session, batch: Batch) -> None:
 
 
 def cancel(batch: Batch) -> None:
-    """Begin nothing more of a batch; what has begun ends by itself.
-
-    :raises ProblemError: 409: it is not under way.
-    """
+    """Begin nothing more of a batch, what has begun ends; ProblemError 409: it is not under way."""
     if batch.state != BatchState.PROCESSING.value:
         raise ProblemError(409, f"batch {batch.id}: is {batch.state}: only one that is PROCESSING "
                                 "can be cancelled")  # fmt: skip
@@ -168,10 +164,7 @@ def advance(service: ServiceContext, batch_id: str) -> Iterator[str]:
 
 
 def _begin_next(service: ServiceContext, batch_id: str) -> str | None:
-    """Begin the next member of a batch.
-
-    :returns: its operation; '' if it was refused; None if nothing is to begin now.
-    """
+    """Begin the next member; return its operation, '' if it was refused, None if none is next."""
     with service.database.writing() as session:
         batch = session.get(Batch, batch_id, with_for_update=True)
         if batch is None or batch.state != BatchState.PROCESSING.value:

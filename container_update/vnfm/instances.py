@@ -56,10 +56,7 @@ def create(service: ServiceContext, session: Session, api: str, request: Json) -
 
 
 def delete(service: ServiceContext, session: Session, instance: Instance) -> None:
-    """Delete an instance.
-
-    :raises ProblemError: 409: it is instantiated, or an operation is not settled.
-    """
+    """Delete an instance; ProblemError 409: it is instantiated, or an operation is not settled."""
     of_instance = select(OperationRow).where(OperationRow.instance_id == instance.id)
     unsettled = session.scalar(of_instance.where(OperationRow.state.in_(UNSETTLED)))
     if unsettled is not None:

@@ -80,7 +80,6 @@ class Gauges(Collector):
     """The gauges, read at each scrape.
 
     :param busy: returns how many operations and packages are queued or at work.
-    :param workers: how many can be at work at the same time.
     """
 
     def __init__(self, database: Database, busy: Callable[[], int], workers: int) -> None:

@@ -55,10 +55,7 @@ def begin(  # noqa: PLR0913
 ) -> OperationRow:
     """Store a new operation; the caller commits, then queues it.
 
-    :param requested_by: the name of the user whose request it is.
     :param hidden: attributes that are not shown, beside those that look like credentials.
-    :param why: the reason that the user gave, one line.
-    :param batch_id: the batch that it belongs to.
     :raises ProblemError: 409: the instance has an operation that is not settled.
     """
     moment, instance_id = now(), instance.id
@@ -128,7 +125,6 @@ def apply_request(  # noqa: PLR0913
 
     :param left: what to record of an operation that is given up: the instance's attributes and
         resourceChanges.
-    :param cancel_mode: the mode of a request to cancel.
     :raises ProblemError: 409: the request is not allowed in its state.
     """
     operation = lock_operation(session, operation.id)  # its worker changes what it keeps, too
@@ -243,10 +239,7 @@ def _publish(service: ServiceContext, session: Session, operation: OperationRow)
 
 
 def end_wait(service: ServiceContext, session: Session, operation: OperationRow) -> bool:
-    """End the wait of an occurrence of this service, if it waited, so that it is carried out.
-
-    :returns: False if it was cancelled meanwhile.
-    """
+    """End the wait of our occurrence, if it waited; return False if it was cancelled meanwhile."""
     if operation.due is None:
         return True
     mine = (OperationRow.id == operation.id, OperationRow.owner == service.process_lock.id)
@@ -279,10 +272,7 @@ def hand_over(
 
 
 def hand_over_all(service: ServiceContext, at_work: Collection[str]) -> None:
-    """Give up the occurrences that this service has not begun, or not begun again.
-
-    :param at_work: the occurrences that threads still carry out.
-    """
+    """Give up the occurrences that this service has not begun, or not begun again."""
     left = (
         OperationRow.owner == service.process_lock.id,
         OperationRow.state.in_(RUNNING),
@@ -335,10 +325,7 @@ def take_over(service: ServiceContext) -> list[str]:
 
 
 def find_cancelled(service: ServiceContext, at_work: Collection[str]) -> list[str]:
-    """Return those of the occurrences that a client asked to cancel.
-
-    :param at_work: the occurrences that threads carry out.
-    """
+    """Return those of the occurrences at work that a client asked to cancel."""
     with service.database.reading() as session:
         begun = (OperationRow.id.in_(at_work), OperationRow.state == State.PROCESSING.value)
         kept = session.execute(select(OperationRow.id, OperationRow.kept).where(*begun))
@@ -350,7 +337,6 @@ def settle_forgotten(
 ) -> list[str]:
     """Settle the operations that this service owns and no thread carries out.
 
-    :param at_work: the occurrences that threads carry out.
     :param before: only occurrences that entered their state before this time.
     :returns: the occurrences that had not begun, to be queued.
     """

@@ -73,10 +73,7 @@ def of_vnfd(session: Session, vnfd_id: str) -> Package:
 
 
 def of_vnfd_id(session: Session, vnfd_id: str) -> Package:
-    """Return the onboarded package that a request names by the id of its VNFD.
-
-    :raises ProblemError: 404: there is none.
-    """
+    """Return the onboarded package with the VNFD that a request names; ProblemError 404: none."""
     package = session.scalar(select(Package).where(Package.vnfd_id == vnfd_id))
     if package is None:
         raise ProblemError(404, f"VNFD {vnfd_id[:64]!r}: no onboarded package has one with this id")
@@ -252,10 +249,7 @@ def _part(service: ServiceContext, package_id: str) -> Path:
 
 
 def begin_upload(service: ServiceContext, package_id: str) -> Path:
-    """Return the file that the content is to be written to.
-
-    :raises ProblemError: 404, or 409: it has content already.
-    """
+    """Return the file for the content; ProblemError 404, or 409: it has content already."""
     with service.database.writing() as session:
         by_id(session, Package, package_id)
         owner = service.process_lock.id
@@ -331,10 +325,7 @@ def onboard(service: ServiceContext, package_id: str) -> None:
 
 
 def _begin_attempt(service: ServiceContext, package_id: str) -> int:
-    """Return the number of the attempt that begins; 0 if there were enough.
-
-    It is counted before it begins, as it may end this service.
-    """
+    """Count an attempt before it begins, as it may end this service; 0 if there were enough."""
     with service.database.writing() as session:
         package = session.get(Package, package_id, with_for_update=True)
         if (
@@ -348,10 +339,7 @@ def _begin_attempt(service: ServiceContext, package_id: str) -> int:
 
 
 def _onboard(service: ServiceContext, package_id: str) -> None:
-    """Read, unpack and record a package.
-
-    :raises ReaderEndedError: the process that reads it had to be ended.
-    """
+    """Read, unpack and record a package; ReaderEndedError where its reader had to be ended."""
     try:
         path = content(service, package_id)
         with csar.open_package(str(path), options=service.options) as package:
@@ -458,7 +446,6 @@ _LONGEST = 255
 def package_info(package: csar.Csar, zipped: Path) -> Json:
     """Return the attributes of an opened package.
 
-    :param zipped: what was uploaded.
     :raises PackageError: the VNFD has no id, or something that is not to be shown in one line.
     """
     if not package.vnfd_id:

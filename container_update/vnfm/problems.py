@@ -68,9 +68,6 @@ def problem_of(
 
     Of an unexpected error only the class is shown: its text might quote a manifest, and with it a
     Secret.
-
-    :param undoing: the rollback failed, not the operation itself.
-    :param undoable: the operation can be rolled back.
     """
     if isinstance(error, ProblemError):
         return error.as_dict()
@@ -96,10 +93,7 @@ _CREDENTIAL = re.compile(
 
 
 def without_credentials(request: Any, names: Collection[str] = ()) -> Any:
-    """Return the request without credentials, which are known by their attributes' names.
-
-    :param names: other attributes with credentials.
-    """
+    """Return the request without credentials, which attributes of such names, or these, have."""
 
     def redact(value: Any, hidden: bool) -> Any:
         if isinstance(value, Mapping):

@@ -79,11 +79,7 @@ BY_REQUEST = "by a request to cancel"
 
 
 def is_undoable(operation: str, kept: Mapping[str, Any] | None) -> bool:
-    """Tell whether an occurrence can be rolled back.
-
-    :param operation: the LcmOperationType.
-    :param kept: what the occurrence keeps.
-    """
+    """Tell whether an occurrence can be rolled back."""
     return operation not in NOT_UNDOABLE and not (kept or {}).get(NO_ROLLBACK)
 
 
@@ -127,10 +123,7 @@ def is_held(kept: Mapping[str, Any] | None) -> bool:
 def allowed_requests(
     state: State, *, undoable: bool, held: bool = False
 ) -> Mapping[Request, State]:
-    """Return the requests that an occurrence allows, and the states that they lead to.
-
-    :param held: it waits for a person.
-    """
+    """Return the requests that an occurrence allows, and the states that they lead to."""
     if held and state is State.PROCESSING:
         return _REQUESTS_OF_A_HOLD
     requests = REQUESTS.get(state, {})

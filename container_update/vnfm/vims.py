@@ -188,15 +188,7 @@ def checked_modification(
 def _check_peers(
     path: str, before: Json, after: Json, missing: Collection[str], access: str = "accessInfo"
 ) -> None:
-    """Check that no credentials that are stored go to another server than before.
-
-    A user who may send a request does not therefore know them.
-
-    :param before: the connection as it is stored.
-    :param after: the connection as the request changes it.
-    :param missing: the names of the credentials that are not in the request.
-    :param access: the attribute that has them in the request.
-    """
+    """Check that no stored credentials go to another server: the sender may not know them."""
     if missing and _peers(before) != _peers(after):
         raise errors.PackageError(
             f"{path}: expected all of {access} in a request that changes where it is sent (the "

@@ -129,8 +129,7 @@ class Workers:
         task: Callable[[CancelToken], bool | None],
         pool: ThreadPoolExecutor | None = None,
     ) -> None:
-        """Queue a task; if a thread is at what has its key, once that has ended: it may have read
-        the database before there was a reason for this task."""
+        """Queue a task; one with the key of a task that a thread is at is queued after that one."""
 
         def run() -> bool | None:
             with logs.about(key):

@@ -139,7 +139,7 @@ def problem(**how: bool) -> Said:
 
 
 def v1_driver(error: ContainerUpdateError, monkeypatch: pytest.MonkeyPatch, _: object) -> str:
-    monkeypatch.setattr(v1_records, "HANDLERS", {"modify_information_end": raising(error)})
+    monkeypatch.setattr(v1_records, "modify_information_end", raising(error))
     context = SimpleNamespace(session=Session())
     with pytest.raises(type(error)) as caught:
         v1_records.run("modify_information_end", context, "instance")

@@ -112,10 +112,7 @@ def _reader_with_bounds(option: Field[Any], convert: Callable[[str], Any]) -> Ca
 
 
 def _text_of(path: str) -> str:
-    """Return the text of a file that only its owner can read.
-
-    :raises ValueError: it is no such file.
-    """
+    """Return the text of a file that only its owner can read; ValueError for another file."""
     if not path:  # the default
         return ""
     try:

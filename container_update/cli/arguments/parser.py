@@ -181,11 +181,7 @@ def hide(action: argparse.Action) -> None:
 def group(
     command: argparse.ArgumentParser, choices: Any, groups: Mapping[str, Sequence[str]]
 ) -> None:
-    """List the commands below a command in groups in its help.
-
-    :param choices: the subparsers of argparse.
-    :param groups: the title of each, and the names in it.
-    """
+    """List the commands below a command in groups, by title, in its help."""
     choices.help = argparse.SUPPRESS
     helps = {action.dest: action for action in choices._choices_actions}
     listed = {name for names in groups.values() for name in names}
@@ -308,8 +304,7 @@ def _value(
 
 
 class _Section(iniparser.BaseParser):
-    """The values of our section of a file, in oslo.config's syntax. Its ``cfg``, which has such a
-    parser too, takes 0.1 seconds to load."""
+    """Our section of a file in oslo.config's syntax, whose own parser takes 0.1 seconds to load."""
 
     def __init__(self) -> None:
         super().__init__()

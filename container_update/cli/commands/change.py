@@ -81,10 +81,7 @@ def _change(parsed: argparse.Namespace, out: TextIO) -> int:
 
 
 def request_of(parsed: argparse.Namespace, body: Mapping[str, Any]) -> ChangePackageRequest:
-    """Return the request that the arguments describe.
-
-    :param body: what SOL003 has of it.
-    """
+    """Return the request that the arguments describe; body: its part of SOL003."""
     instance, records = (path and str(path) for path in (parsed.instance, parsed.records))
     return ChangePackageRequest(
         body,
@@ -101,7 +98,6 @@ def request_of(parsed: argparse.Namespace, body: Mapping[str, Any]) -> ChangePac
 def body_of(parsed: argparse.Namespace, vim_type: str) -> dict[str, Any]:
     """Return the request of the file, overridden by the options.
 
-    :param vim_type: of the VIM that the VNF runs in.
     :raises UsageError: neither has an upgrade type, or no strategy is installed for the option's.
     """
     from container_update.engine.goals import request_schema, upgrade_types  # noqa: PLC0415
@@ -140,10 +136,7 @@ def body_of(parsed: argparse.Namespace, vim_type: str) -> dict[str, Any]:
 
 
 def _pauses(parsed: argparse.Namespace) -> dict[str, Any]:
-    """Return the steps of a canary, and what waits for a person.
-
-    :raises UsageError: a step is no whole number.
-    """
+    """Return the steps of a canary, and what waits for a person; UsageError for no whole number."""
     if not parsed.canary_steps:
         return {"hold": parsed.hold}
     try:

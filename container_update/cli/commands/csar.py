@@ -22,10 +22,7 @@ HELP = "make packages: init, check, build, bundle"
 
 
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add the commands.
-
-    :param add: adds one, by its name, its function and its help.
-    """
+    """Add the commands by a function that takes name, function and help."""
     command = add("check", _check, "report what would fail with a package in Tacker")
     command.add_argument("package", metavar="PACKAGE", help=connection.PACKAGE)
     command.add_argument("-o", "--output", choices=output.DOCUMENTS, default=output.TEXT,

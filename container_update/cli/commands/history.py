@@ -15,6 +15,7 @@ from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.cli.terminal.screen import Screen
 from container_update.model.errors import PlanError
 from container_update.reports import history_report
+from container_update.reports.history_report import Kept
 from container_update.reports.lines import Line
 
 if TYPE_CHECKING:
@@ -56,17 +57,15 @@ def _history(parsed: argparse.Namespace, out: TextIO) -> int:
     is_one = _is_one(parsed)
     if not revisions and (is_one or not output.is_document(parsed)):
         return output.write_nothing(nothing, parsed, out)
-    if is_one:
-        one = _find_revision(parsed, revisions)
-        every = history_report.revision_lines(one, every=parsed.all)
-        lines = history_report.diff_of_revision(one) if parsed.diff else every
-        document, page = history_report.revision_dict(one), history_report.revision_markdown(one)
-    else:
-        lines = history_report.history_lines(revisions)
-        document = history_report.history_dict(revisions)
-        page = history_report.history_markdown(revisions)
+    if not is_one:
+        found = [(parsed.namespace, parsed.instance_id, each) for each in revisions]
+        return _list(found, parsed, out)
+    one = _find_revision(parsed, revisions)
+    every = history_report.revision_lines(one, every=parsed.all)
+    lines = history_report.diff_of_revision(one) if parsed.diff else every
+    document, page = history_report.revision_dict(one), history_report.revision_markdown(one)
     _write(lines, document, page, parsed, out)
-    return DONE if revisions else NOTHING_TO_DO
+    return DONE
 
 
 def _several(parsed: argparse.Namespace, out: TextIO) -> int:
@@ -89,9 +88,16 @@ def _several(parsed: argparse.Namespace, out: TextIO) -> int:
         found = tuple(each for each in found if each[1] == (parsed.instance_id or None))
     if not found and not output.is_document(parsed):
         return output.write_nothing("The history has no operation.", parsed, out)
-    lines = history_report.histories_lines(found)
-    page = history_report.histories_markdown(found)
-    _write(lines, history_report.histories_dict(found), page, parsed, out)
+    return _list(found, parsed, out, of_several=True)
+
+
+def _list(
+    found: Sequence[Kept], parsed: argparse.Namespace, out: TextIO, *, of_several: bool = False
+) -> int:
+    lines = history_report.history_lines(found, of_several=of_several)
+    document = history_report.history_dict(found, of_several=of_several)
+    page = history_report.history_markdown(found, of_several=of_several)
+    _write(lines, document, page, parsed, out)
     return DONE if found else NOTHING_TO_DO
 
 

@@ -81,10 +81,7 @@ def show_status(
     out: TextIO,
     remark: str = "",
 ) -> int:
-    """Write the operation under way, or else the state of the workloads; return the exit status.
-
-    :param remark: a further sentence for people.
-    """
+    """Write the operation under way, or else the state of the workloads; return the exit status."""
     if output.is_document(parsed):
         workloads = [state.as_dict() for state in states]
         body = document("Status", {**current.as_dict(), "workloads": workloads})
@@ -100,10 +97,7 @@ def show_status(
 
 
 def run(verb: str, parsed: argparse.Namespace, out: TextIO) -> int:
-    """End the operation that is under way; return the exit status.
-
-    :param verb: how: ``resume``, ``rollback``, ``promote`` or ``abort``.
-    """
+    """End the operation under way by ``resume``, ``rollback``, ``promote`` or ``abort``."""
     from container_update.engine import resume as recovery  # noqa: PLC0415, slow to load
     from container_update.engine.goals.of_request import for_charts  # noqa: PLC0415, as above
 

@@ -24,10 +24,7 @@ from container_update.model.requests import (
 
 
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add the commands.
-
-    :param add: adds one, by its name, its function and its help.
-    """
+    """Add the commands by a function that takes name, function and help."""
     text = "show what an update would write and restart, and why"
     command = add("plan", _plan, text)
     connection.add_package_arguments(command)
@@ -108,10 +105,7 @@ def _apply(parsed: argparse.Namespace, out: TextIO) -> int:
 
 
 def _take_over(parsed: argparse.Namespace, request: Saveable) -> None:
-    """Set the arguments as they were when the plan was saved; it was approved, no person is asked.
-
-    :raises UsageError: another one was given.
-    """
+    """Set the arguments to those of a saved plan, which was approved; UsageError for others."""
     for name, value in (
         ("namespace", request.namespace),
         ("instance_id", request.instance_id),

@@ -56,10 +56,7 @@ _ADDRESS_OF_NAMESPACE = ("kubeconfig", "context", "namespace")
 
 
 def advice(error: ContainerUpdateError, parsed: argparse.Namespace) -> str:
-    """Return what to do next; '' where the message has said it.
-
-    :param parsed: the arguments of the command that failed.
-    """
+    """Return what to do next; '' where the message has said it."""
     if special := _of_class(error, parsed):
         return special
     if error.next_step in (NextStep.FIX_REQUEST, NextStep.FIX_TARGET):
@@ -94,10 +91,7 @@ def _cause_to_fix(outcome: Outcome) -> str:
 
 
 def next_sentence(step: NextStep, parsed: argparse.Namespace) -> str:
-    """Return a next step with the commands that it takes.
-
-    :param parsed: the arguments of the command that was run.
-    """
+    """Return a next step with the commands that it takes."""
     program, options = _program(parsed), _address(parsed)
     family = getattr(parsed, "family", "")
     given = _options(parsed, ("request",)) if family else _packages(parsed)
@@ -112,18 +106,12 @@ def next_sentence(step: NextStep, parsed: argparse.Namespace) -> str:
 
 
 def undo_command(revision: int, parsed: argparse.Namespace) -> str:
-    """Return the command that undoes a revision.
-
-    :param parsed: the arguments of the command that made it.
-    """
+    """Return the command that undoes a revision."""
     return f"{_program(parsed)} undo {revision}{_address(parsed)}"
 
 
 def uninstalled_sentence(parsed: argparse.Namespace) -> str:
-    """Return the sentence that names the command for what was uninstalled.
-
-    :param parsed: the arguments of the command that found no instance.
-    """
+    """Return the sentence that names the command for what was uninstalled."""
     every = getattr(parsed, "all_namespaces", False)
     where = ("kubeconfig", "context") if every else _ADDRESS_OF_NAMESPACE
     more = " --all-namespaces" if every else ""
@@ -132,10 +120,7 @@ def uninstalled_sentence(parsed: argparse.Namespace) -> str:
 
 
 def update_back_command(parsed: argparse.Namespace) -> str:
-    """Return the command that updates to the old package again; '' where none was named.
-
-    :param parsed: the arguments of the command that updated to the new one.
-    """
+    """Return the command that updates to the old package again; '' where none was named."""
     old, new = getattr(parsed, "old", ""), getattr(parsed, "new", "")
     if not (old and new):
         return ""
@@ -143,11 +128,7 @@ def update_back_command(parsed: argparse.Namespace) -> str:
 
 
 def change_command(plan: Plan, parsed: argparse.Namespace) -> str:
-    """Return the command that changes the package as a whole, which deletes too.
-
-    :param plan: of the update to that package.
-    :param parsed: the arguments of the command that updated.
-    """
+    """Return the command that changes the package as a whole, which deletes too."""
     new = plan.packages[-1].source if plan.packages else "NEW"
     old = getattr(parsed, "old", "")
     return _change_command([old, new] if old else [new], parsed)
@@ -162,9 +143,6 @@ def change_back_command(request: ChangeRequest, old: str, parsed: argparse.Names
     """Return the command that changes the package back.
 
     What its request says of the other package, its scripts for example, only the operator knows.
-
-    :param old: the path of the package to go back to.
-    :param parsed: the arguments of the command that changed it.
     """
     packages = shlex.join([parsed.new, old] if parsed.old else [old])
     of_options = () if getattr(parsed, "request", None) else request.vdu_params

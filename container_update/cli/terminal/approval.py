@@ -24,10 +24,7 @@ class NotApprovedError(ContainerUpdateError):
 
 
 def ask(question: str) -> None:
-    """Ask whether a plan, or what ends an interrupted operation, is to be carried out.
-
-    :raises NotApprovedError: any answer but yes.
-    """
+    """Ask whether to carry out a plan or an undo; NotApprovedError: any answer but yes."""
     try:
         with _default_signals():
             sys.stdout.write(f"{question} [y/N] ")
@@ -64,8 +61,6 @@ def _default_signals() -> Iterator[None]:
 
 # --- signals as a request to stop ---------------------------------------------------------------
 
-_NUMBERS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
-
 
 @contextmanager
 def stopped_by_signals(*, leave: bool) -> Iterator[CancelToken]:
@@ -94,7 +89,7 @@ def stopped_by_signals(*, leave: bool) -> Iterator[CancelToken]:
             except RuntimeError:  # the signal came in the middle of a write to the same stream
                 os.write(2, f"{text}\n".encode())
 
-    handled = [n for n in _NUMBERS if signal.getsignal(n) is not signal.SIG_IGN]
+    handled = [n for n in _SIGNALS if signal.getsignal(n) is not signal.SIG_IGN]
     before = [signal.signal(number, handle) for number in handled]
     try:
         yield cancel

@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from types import MappingProxyType
@@ -93,10 +93,7 @@ class _Results(io.TextIOBase):
                 self._lose(getattr(error, "strerror", None) or str(error))
 
     def _lose(self, why: str) -> None:
-        """Say so once; what the stream still buffers is dropped, or the interpreter's end fails.
-
-        :param why: '': it is as the user wants it.
-        """
+        """Say so once; what the stream still buffers is dropped, or the interpreter's end fails."""
         if self._stream is not None and self._stream is sys.stdout:
             drop(self._stream)
         self._stream = None
@@ -105,10 +102,7 @@ class _Results(io.TextIOBase):
 
 
 class _Printable:
-    """Results in which what would control a terminal is an escape sequence of Python.
-
-    :param styled: the stream of a caller that may control the terminal.
-    """
+    """Results in which what would control a terminal is an escape sequence of Python."""
 
     def __init__(self, styled: _Results) -> None:
         self.styled = styled
@@ -126,8 +120,6 @@ def results(stream: TextIO | None) -> TextIO:
     """Return a stream for the results of a command that never raises an error.
 
     Nothing that comes from a cluster or a package controls the terminal through it.
-
-    :param stream: where they go; None: there is no such stream.
     """
     return cast(TextIO, _Printable(_Results(stream)))
 
@@ -169,8 +161,7 @@ def show_log(verbose: int) -> None:
 
 
 class _LogHandler(logging.Handler):
-    """Writes to what standard error is at the moment: a live view takes it, and writes above
-    itself."""
+    """Writes to the present standard error: a live view takes it, and writes above itself."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """See the class."""
@@ -289,19 +280,16 @@ def show_outcome(  # noqa: PLR0913, PLR0917
     elif parsed.output == MARKDOWN:
         texts = [str(script) for script in scripts]
         out.write(outcome_markdown(outcome, scripts=texts, header=header_of(parsed)) + "\n")
-    elif outcome.results:
-        is_shown = parsed.progress_style != progress_views.NONE
-        shown = [summary_line(outcome)] if is_shown else outcome_lines(outcome)
-        way_back = way_back or _undo_of(outcome, parsed)
-        next_step = f"To go back: {way_back}" if way_back else ""
-        if outcome.held:
-            next_step = f"{next_steps.next_sentence(NextStep.PROMOTE_OR_ABORT, parsed)}."
-        told = (*_not_done(outcome.plan, parsed), *filter(None, [next_step]))
-        Screen(out).show([*shown, *map(Line.of, told)])
     else:
-        is_shown = parsed.progress_style != progress_views.NONE
-        others = map(Line.of, _not_done(outcome.plan, parsed))
-        Screen(out).show([*(() if is_shown else outcome_lines(outcome)), *others])
+        shown: Iterable[Line] = [summary_line(outcome)] if outcome.results else ()
+        if parsed.progress_style == progress_views.NONE:
+            shown = outcome_lines(outcome)
+        told = [*_not_done(outcome.plan, parsed)]
+        if outcome.held:
+            told.append(f"{next_steps.next_sentence(NextStep.PROMOTE_OR_ABORT, parsed)}.")
+        elif outcome.results and (command := way_back or _undo_of(outcome, parsed)):
+            told.append(f"To go back: {command}")
+        Screen(out).show([*shown, *map(Line.of, told)])
 
 
 def show_scripts(reports: Sequence[ScriptReport], parsed: argparse.Namespace, out: TextIO) -> None:
@@ -312,8 +300,7 @@ def show_scripts(reports: Sequence[ScriptReport], parsed: argparse.Namespace, ou
 
 
 def _not_done(plan: Plan, parsed: argparse.Namespace) -> Iterator[str]:
-    """Yield what of the new package an update does not apply, and which command does: differences,
-    and objects that stay although that package does not have them."""
+    """Yield what of the new package an update leaves undone, and which command does it."""
     if plan.ignored:
         objects = count_noun(len({note.key for note in plan.ignored}), "object")
         what = f"{count_noun(len(plan.ignored), 'difference')} of {objects}"
@@ -358,11 +345,8 @@ def progress(parsed: argparse.Namespace, out: TextIO) -> AbstractContextManager[
     )
 
 
-def sentence(failure: ContainerUpdateError, parsed: argparse.Namespace, advice: str) -> str:
-    """Return the sentence about an error for standard error, without what its reader has read.
-
-    On a terminal the cause was shown when the step failed.
-    """
+def _sentence(failure: ContainerUpdateError, parsed: argparse.Namespace, advice: str) -> str:
+    """Return the sentence about an error; a terminal has shown its cause when the step failed."""
     cause_was_shown = (
         getattr(parsed, "output", None) == TEXT
         and getattr(parsed, "progress_style", None) in {progress_views.AUTO, progress_views.LIVE}
@@ -390,18 +374,13 @@ def report_error(failure: ContainerUpdateError, parsed: argparse.Namespace, out:
     write_error(failure, next_step, parsed, out)
     if getattr(parsed, "output", TEXT) not in {JSON, YAML}:
         out.flush()
-        complain(sentence(failure, parsed, next_step))
+        complain(_sentence(failure, parsed, next_step))
 
 
 def write_error(
     failure: ContainerUpdateError, advice: str, parsed: argparse.Namespace, out: TextIO
 ) -> None:
-    """Write the result of a command that failed; standard error gets a sentence too.
-
-    As text: nothing; the result of each step was shown when it ended.
-
-    :param advice: what the operator can do next, a sentence without its full stop.
-    """
+    """Write the result of a command that failed; as text nothing: each step's result was shown."""
     outcome = failure.outcome if isinstance(failure, UpdateFailedError) else None
     message = with_advice(failure, advice)
     if is_document(parsed):
@@ -421,10 +400,7 @@ def write_error(
 
 
 def write_nothing(sentence: str, parsed: argparse.Namespace, out: TextIO) -> int:
-    """Write the result of a command that had nothing to do; return the exit status.
-
-    :param sentence: the text for people.
-    """
+    """Write the result of a command that had nothing to do; return the exit status."""
     if is_document(parsed):
         sentence = "{}"
     elif parsed.output == MARKDOWN:

@@ -108,8 +108,7 @@ class Running:
         yield Line.of((f"  {self.summary(now)}{more}", lines.DIM))
 
     def _line(self, key: ObjectKey, begun: _Begun, now: float, width: int | None) -> Line:
-        """Return where a step is: 'Deployment core/smf  new 0/3  ErrImagePull "smf:2"  undo in
-        9 s'; what has room for it follows."""
+        """Return where a step is: 'Deployment core/smf  new 0/3  ErrImagePull  undo in 9 s'."""
         is_undo, wait = self._what == "undoing", begun.wait
         elapsed = f"  {clock_text(now - begun.since)}"
         if wait is None:
@@ -199,9 +198,7 @@ def show_progress(  # noqa: PLR0913
 ) -> Iterator[Progress]:
     """Yield a progress callback that shows events until the block ends.
 
-    :param style: one of :data:`STYLES`.
     :param every: the plan is shown with everything that is usually only counted.
-    :param header: is shown before the plan.
     :param undoes: what fails is undone.
     """
     if style == NONE:

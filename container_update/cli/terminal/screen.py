@@ -47,10 +47,7 @@ _SPELLINGS = {
 
 
 class Screen:
-    """Writes lines to a stream.
-
-    :param out: a terminal, a file, a pipe.
-    """
+    """Writes lines to a terminal, a file or a pipe."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out

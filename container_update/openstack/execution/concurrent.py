@@ -21,11 +21,7 @@ TagOf = Callable[[StackBody | None], str]
 
 def describe_other_changes(service: Heat, plan: StackPlan, number: int, tag_of: TagOf) -> str:
     """Return what another client changed of the stacks that a step and those after it rely on;
-    empty where none did.
-
-    :param number: the step's.
-    :param tag_of: returns the tag of a body of this operation.
-    """
+    empty where none did."""
     steps = plan.stack_steps
     step = plan.steps[number]
     assert isinstance(step, StackStep), "a script changes no stack"
@@ -111,8 +107,7 @@ def restorable(service: Heat, plan: StackPlan, step: StackStep) -> StackBody:
 def _with_sizes_before(
     before: StackBody, after: StackBody, now: StackBody, plan: StackPlan
 ) -> StackBody:
-    """Return a scaled stack with the sizes from before, which its template may not store; a group
-    to which another client has given another size keeps that."""
+    """Return a scaled stack with the sizes from before; another client's size stays."""
     heads = [place.head for place in plan.places.values()]
 
     def is_of_others(head: str) -> bool:

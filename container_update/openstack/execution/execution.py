@@ -114,8 +114,7 @@ class StackExecution:
         return self.results
 
     def _with_ids(self, step: AnyStep) -> StackPlan:
-        """Return the plan with the ids of what a step has added to the whole stack: the steps after
-        it, and their undo, refer to them."""
+        """Return the plan with the ids of what a step added, for the steps after it."""
         plan = self.record.plan
         if not isinstance(step, StackStep) or not (step.before and step.after) or step.member:
             return plan
@@ -131,11 +130,8 @@ class StackExecution:
     @property
     def results(self) -> tuple[StepResult, ...]:
         """The results of the steps that are done, by this run or an earlier one."""
-        return tuple(self._done_result(number) for number in range(self.record.done))
-
-    def _done_result(self, number: int) -> StepResult:
-        done = StepResult(self.record.plan.steps[number], StepState.DONE)
-        return self._results.get(number, done)
+        steps = enumerate(self.record.plan.steps[: self.record.done])
+        return tuple(self._results.get(n, StepResult(step, StepState.DONE)) for n, step in steps)
 
     def _do(self, number: int, step: AnyStep) -> StepResult:
         if isinstance(step, ScriptStep):
@@ -152,10 +148,7 @@ class StackExecution:
         return StepResult(step, StepState.DONE)
 
     def _run_script(self, step: ScriptStep, state: StepState) -> StepResult:
-        """Run a script; return its result.
-
-        :raises CoordinationError: it failed, or was stopped.
-        """
+        """Run a script; return its result. CoordinationError: it failed or was stopped."""
         try:
             with self.journal.renew_meanwhile():
                 report = self.coordinate(step, self)
@@ -210,7 +203,8 @@ class StackExecution:
 
         Each stack is judged by its state now: to undo twice, or what was never done, is safe.
         """
-        self._refuse_no_way_back()
+        if self.record.committed:
+            raise errors.NoWayBackError(self.record.plan.no_way_back)
         self.record = self.journal.write(replace(self.record, phase=Phase.UNDO))
         self._stacks.undoing = True
         plan, reached = self.record.plan, self._count_reached()
@@ -239,8 +233,7 @@ class StackExecution:
         return (*(results[number] for number in range(len(plan.steps))), *self._scripts_back)
 
     def _quiet(self, steps: list[AnyStep]) -> None:
-        """Wait until nothing is in progress on the stacks, those that contain others first: what
-        a stack is still doing to its members would undo their undo."""
+        """Wait until the stacks are at rest, the outer first: they would undo an undo."""
         for step in steps:
             if isinstance(step, StackStep) and step.before and step.after:
                 self._stacks.stop(step.stack, step.after)
@@ -262,11 +255,7 @@ class StackExecution:
                 results[number] = self._report(StepResult(step, state, message))
 
     def _count_reached(self) -> int:
-        """Return how many steps may have to be undone.
-
-        The old VNF's script, which gives it its traffic back, is one of them once the new VNF's
-        script may have taken the traffic away.
-        """
+        """Return how many steps an undo may have to go back, the step under way counted."""
         steps, reached = self.record.plan.steps, self.record.done
         while reached < len(steps):
             step = steps[reached]
@@ -276,10 +265,6 @@ class StackExecution:
             if not isinstance(step, ScriptStep) or step.vdu.resource_id:
                 break
         return reached
-
-    def _refuse_no_way_back(self) -> None:
-        if self.record.committed:
-            raise errors.NoWayBackError(self.record.plan.no_way_back)
 
     def _undo(self, step: StackStep, *, was_coordinated: bool) -> str:
         """Undo the step of a stack; return what the operator should know of it."""
@@ -319,10 +304,7 @@ class StackExecution:
         return self._report(replace(result, seconds=time.monotonic() - began))
 
     def _restore(self, step: StackStep) -> str:
-        """Restore a stack; return what the operator should know of it.
-
-        It is done whatever the stack's tags say, unless the stack is as it was.
-        """
+        """Restore a stack, whatever its tags say; return what the operator should know."""
         plan, remark = self.record.plan, ""
         before = restorable(self.service, plan, step)
         if step.member is not None:
@@ -362,10 +344,7 @@ class StackExecution:
         return errors.UpdateInterruptedError if self.cancel else errors.UpdateFailedError
 
     def _undone(self, cause: str, failed: AnyStep) -> errors.UpdateFailedError:
-        """Undo everything because of *cause*; return the error that says so.
-
-        The steps are in its outcome; none is reported before that.
-        """
+        """Undo everything because of *cause*; return the error that says so."""
         plan = self.record.plan
         self.progress = reporter(lambda _: None)
         try:
@@ -440,8 +419,7 @@ class StackExecution:
         return {tag for tag in stack.get("tags") or () if tag.startswith(self.record.mark)}
 
     def _restore_time_limit(self) -> None:
-        """Give the stack its own time limit back where an update had another one: Heat keeps the
-        last one that was sent."""
+        """Give the stack its own time limit back: Heat keeps the last one that was sent."""
         plan = self.record.plan
         current = self.service.stack(plan.stack)
         if current is None or any(step.action is Action.CREATE for step in plan.steps):
@@ -460,8 +438,7 @@ class StackExecution:
 
 
 def _try_undo(undo: Callable[[], str]) -> tuple[str, StepState]:
-    """Return what the operator should know of an undo, and its state; a failure does not end the
-    undo of the others."""
+    """Return the remark and the state of an undo, whose failure does not end the others."""
     try:
         return undo(), StepState.UNDONE
     except errors.LeaseLostError:

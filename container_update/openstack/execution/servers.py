@@ -53,11 +53,7 @@ class Servers:
     def _mend(
         self, member: VnfcServer, body: StackBody, server: Json, *, known: Software | None
     ) -> Json:
-        """Return a server's resource once it is what its stack defines.
-
-        Where it is not, the stack is updated to what Nova has, in which Heat sees a change, and
-        then to *body* again: the server keeps its id.
-        """
+        """Return a server once it is as defined: the stack is told what Nova has, then *body*."""
         live, name = Software.of(server), member.resource
         if live is None or not deviation(self.service, server, body, name, known):
             return server
@@ -85,10 +81,7 @@ class Servers:
         return reason
 
     def look(self, steps: Iterable[StackStep]) -> None:
-        """See that the server of each step is what the step says.
-
-        :raises StepError: one is not.
-        """
+        """See that each step's server is as the step says; StepError where one is not."""
         for step in steps:
             if step.member is not None and step.after is not None:
                 server, name = self.stacks.active(step.member), step.member.resource

@@ -61,7 +61,6 @@ class Writer:
     ) -> None:
         """Create a stack; replace one that failed in an earlier run.
 
-        :param kept: tags for it.
         :param instead: replace one that another operation has left, too.
         :param minutes: its own time limit for each action: what does not end is deleted in the
             undo, which waits for nothing.
@@ -193,8 +192,7 @@ class Writer:
         return self.undoing and str(stack["stack_status_reason"]).endswith("cancelled")
 
     def _only_busy(self, error: errors.ClusterError, stack: str, deadline: float) -> None:
-        """Raise the error unless the stack is busy (409) and the time limit not over: the caller
-        then tries again."""
+        """Raise the error unless the stack is busy (409) and there is time to try again."""
         if error.status != 409 or time.monotonic() > deadline:
             raise error
         LOG.info("stack %s is busy: %s", stack, error)

@@ -38,12 +38,9 @@ def desired_stack(  # noqa: PLR0913
 ) -> StackBody:
     """Return the whole stack after the change.
 
-    :param package: the flavour's templates.
     :param live: the stack as it is, whose parameters are carried over.
     :param places: VDU id to where its server is defined in *package*.
     :param sizes: scaling group to how many members it has now, which it keeps.
-    :param points: the request's external connection points.
-    :param nfv: the request's ``additionalParams.nfv``.
     :raises PackageError: a new parameter has neither a default nor a value in the old stack, or
         the new template asks for what no template gives.
     """
@@ -72,10 +69,7 @@ def initial_stack(  # noqa: PLR0913
 ) -> StackBody:
     """Return the stack of a VNF that is to be created.
 
-    :param package: the flavour's templates.
     :param given: values for the top template's parameters; image and flavour are the VNFD's.
-    :param places: VDU id to where its server is defined in *package*.
-    :param points: the request's external connection points.
     :param sizes: VDU id to the number of its servers at the instantiation level.
     :raises PackageError: a parameter without a default has no value, or a given one does not exist.
     """

@@ -57,21 +57,14 @@ def with_sizes_of(body: StackBody, live: StackBody, heads: Iterable[str]) -> Sta
 
 
 def resize(body: StackBody, places: Mapping[str, Place], numbers: Mapping[str, int]) -> StackBody:
-    """Return a stack whose scaling groups have other sizes.
-
-    :param numbers: VDU id to number of members.
-    :raises PlanError: a VDU has no scaling group.
-    """
+    """Return a stack whose scaling groups have other sizes; PlanError: a VDU has no group."""
     for vdu_id, number in numbers.items():
         body = with_size(body, grouped_place(places, vdu_id).head, number)
     return body
 
 
 def grouped_place(places: Mapping[str, Place], vdu_id: str) -> Place:
-    """Return the place of a VDU's server, which is in a scaling group.
-
-    :raises PlanError: it is in none.
-    """
+    """Return the place of a VDU's server in a scaling group; PlanError where it is in none."""
     place = places.get(vdu_id)
     if place is None or not place.grouped:
         raise PlanError(
@@ -86,10 +79,7 @@ def grouped_place(places: Mapping[str, Place], vdu_id: str) -> Place:
 
 
 def mask(group: StackBody, files: Mapping[str, str]) -> StackBody:
-    """Return a group's own stack without the values of hidden parameters.
-
-    :param files: the nested templates, which say which parameters are hidden.
-    """
+    """Return a group's own stack without the values that nested templates hide."""
     resources = {
         name: _masked_member(definition, files)
         for name, definition in group.template["resources"].items()
@@ -128,7 +118,6 @@ def settle(
     """Return a group's own stack that says of some members what another definition says.
 
     :param definition: type and properties, without functions.
-    :param files: the nested templates of that definition.
     """
     definition = _masked_member(definition, files)
     resources = {

@@ -36,11 +36,7 @@ class StackLinks:
 
     @classmethod
     def of(cls, request: Mapping[str, Any], info: Mapping[str, Any] | None = None) -> StackLinks:
-        """Return the links of a request.
-
-        :param info: the instance's instantiatedVnfInfo.
-        :raises PackageError: a link does not say which network it is, or stands for.
-        """
+        """Return the links of a request; PackageError: one does not say which network it is."""
         links = cls(request.get(EXTERNAL) or (), request.get(MANAGED) or ())
         for name, entries, needed in (
             (EXTERNAL, links.external, (_RESOURCE,)),

@@ -52,9 +52,7 @@ def compute_nfv(
 ) -> Json:
     """Return the value of ``nfv``.
 
-    :param body: the package's templates.
     :param vnfd: what the VNFD says, as :func:`of_vnfd` returns it.
-    :param points: the request's external connection points.
     :param given: ``additionalParams.nfv``, which takes precedence.
     :param carried: the value that the stack has, whose connection points the request's replace;
         None where there is no stack yet. What it lacks may be left out on purpose.
@@ -85,8 +83,6 @@ def of_vnfd(
 ) -> Json:
     """Return what the VNFD says, in the form of ``nfv``.
 
-    :param images: VDU or storage node to the name of its image.
-    :param flavours: VDU to the name of its flavour.
     :param sizes: VDU to the number of its instances at the instantiation level.
     """
     values: Json = {}

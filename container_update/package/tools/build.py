@@ -67,7 +67,6 @@ def build(folder: str | Path, target: str | Path, *, api: str | None = None) -> 
     The driver file and TOSCA.meta are written into the folder too. Its other files stay as they
     are.
 
-    :param folder: ``Definitions`` and the other files of the package.
     :param target: the zip to write; an existing file is replaced.
     :param api: 'v1' or 'v2': put the driver file of that API into ``Scripts``; None: no driver.
     :raises PackageError: as :func:`write_metadata`; the folder has no VNFD; or the zip cannot be
@@ -102,19 +101,12 @@ def build(folder: str | Path, target: str | Path, *, api: str | None = None) -> 
 
 
 def driver_file(api: str) -> Path:
-    """Return the installed driver file, which packages have a copy of.
-
-    :param api: 'v1' or 'v2'.
-    """
+    """Return the installed driver file of 'v1' or 'v2', which packages have a copy of."""
     return Path(__file__).parents[2] / "drivers" / DRIVERS[api][0]
 
 
 def bundle(target: str | Path) -> Path:
-    """Write the bundle; return its path.
-
-    :param target: the file to write, with any name (``.py`` too).
-    :raises PackageError: it cannot be written.
-    """
+    """Write the bundle and return its path; PackageError: it cannot be written."""
     target, package = Path(target), Path(__file__).parents[2]
     files = {"__main__.py": _BUNDLE_MAIN.encode()}
     for path in package.rglob("*.py"):

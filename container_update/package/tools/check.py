@@ -147,10 +147,7 @@ def _line(lines: Mapping[FieldPath, int], line: int, field: FieldPath) -> int:
 
 
 def to_finding(error: PackageError, path: str) -> Finding:
-    """Convert an error to a finding, with file and line if the message begins with them.
-
-    :param path: the file, if the message does not name one.
-    """
+    """Convert an error to a finding, with file and line if the message begins with them."""
     if match := _LOCATION.fullmatch(str(error)):
         source = Source(match["file"], int(match["line"]))
         return Finding.error(source, match["text"], "correct it")

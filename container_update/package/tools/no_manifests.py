@@ -17,10 +17,7 @@ from container_update.package.csar_metadata import TOSCA_META
 
 
 def refusal(package: Csar, listed: Sequence[str] = ()) -> PackageError:
-    """Return the error about a package whose def-files have no manifests.
-
-    :param listed: the def-files that the request names; empty: it names none.
-    """
+    """Return the error about a package whose def-files have no manifests."""
     if listed:
         place, instead = f"in {_some(listed, 'file')}", "none"
         advice = "name files with objects"

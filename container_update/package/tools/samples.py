@@ -36,10 +36,7 @@ VNFD_IDS = {
 
 
 def root() -> Path:
-    """Return the folder that holds the samples.
-
-    :raises ContainerUpdateError: they are not installed, or not as files.
-    """
+    """Return the folder with the samples; ContainerUpdateError: they are not installed as files."""
     try:
         folder = resources.files("container_update.samples")
     except ModuleNotFoundError as error:
@@ -64,9 +61,7 @@ def titles() -> Mapping[str, str]:
 def copy(name: str, target: Path) -> Path:
     """Copy a sample.
 
-    :param name: a key of :func:`titles`.
     :param target: the folder to create; it must not exist.
-    :returns: *target*.
     :raises PackageError: there is no such sample, or *target* cannot be written.
     """
     if name not in (names := titles()):
@@ -86,12 +81,10 @@ def build_for_tacker(
 ) -> Mapping[str, Path]:
     """Build the packages of a user guide as Tacker expects them: ``before.zip`` and ``after.zip``.
 
-    :param api: 'v1' or 'v2', the API of Tacker and the guide for it.
     :param types: the folder with ETSI's :data:`TYPE_FILES`.
     :param target: the folder for the packages; created if it does not exist.
     :param vnfd_ids: 'before' and 'after' to VNFD ids; None: those of the guide. A VNFM holds one
         package for each id.
-    :returns: 'before' and 'after' to the path of the package.
     :raises PackageError: a type file is missing, or a package cannot be written.
     """
     missing = [name for name in TYPE_FILES if not (types / name).is_file()]

@@ -86,11 +86,7 @@ class _ProblemError(Exception):
 
 
 def _parse(template: Any, types: Mapping[str, Any], abstract: Mapping[str, Any]) -> Any:
-    """Return a topology as toscaparser parses it.
-
-    :param abstract: the nodes of the topologies above this one, by type: the inputs of this one are
-        the properties of the node that it substitutes.
-    """
+    """Return a topology; its inputs are the properties of the node above that it substitutes."""
     from toscaparser.common.exception import ExceptionCollector  # noqa: PLC0415, within the limits
     from toscaparser.topology_template import TopologyTemplate  # noqa: PLC0415, within the limits
 

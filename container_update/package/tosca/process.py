@@ -83,9 +83,6 @@ def parse(
 ) -> tuple[Topology, ...]:
     """Return the nested topologies of a VNFD; those at the top if it has no nested ones.
 
-    :param top: topology templates by the paths of their files.
-    :param nested: those that substitute nodes of the ones at the top.
-    :param types: all types, by section.
     :raises ReaderEndedError: toscaparser used more time or memory than the options allow.
     :raises PackageError: toscaparser does not accept the VNFD.
     """
@@ -115,10 +112,7 @@ def _answer(path: str, request: bytes, options: Options) -> bytes:
 
 
 def _output(path: str, request: bytes, options: Options) -> bytes:
-    """Return what the process answers.
-
-    :raises ReaderEndedError: it did not.
-    """
+    """Return what the process answers; ReaderEndedError where it did not."""
     seconds = options.vnfd_seconds * _CLOCK
     try:
         process = _take_or_start(options)

@@ -35,8 +35,7 @@ _LONGEST_GRACE = 24 * 3600
 
 
 def _writable(value: Any) -> Any:
-    """Refuse what no response could hold: more levels than can be written, lone surrogates, which
-    JSON allows, and numbers like NaN, which Python's parser does."""
+    """Refuse what no response could hold: too many levels, lone surrogates, numbers like NaN."""
     if (wrong := schemas.PLAIN.first_violation(value)) is not None:
         raise ValueError(str(wrong))
     json.dumps(value, allow_nan=False)

@@ -137,11 +137,7 @@ def _add_reading(
     listed: Select[Any],
     find: Callable[[str], Package],
 ) -> None:
-    """Add the resources of packages that are only read.
-
-    :param listed: the packages of the list.
-    :param find: a dependency that returns the one that a path names.
-    """
+    """Add the resources of packages that are only read; *find* returns the one of a path."""
     (parameter,) = signature(find).parameters
     one, named = f"{path}/{{{parameter}}}", Depends(find)
 

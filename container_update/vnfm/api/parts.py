@@ -11,13 +11,13 @@ from contextlib import contextmanager
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
-from starlette.datastructures import MutableHeaders
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
 from container_update.vnfm.api import representations
 from container_update.vnfm.http.error_responses import MEDIA_TYPE
+from container_update.vnfm.http.limits import with_headers
 from container_update.vnfm.problems import ProblemError, without_folder
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.rows import PACKAGES, OperationRow, api_root
@@ -70,10 +70,7 @@ def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 def taking(body: Any) -> Callable[[Handler], Handler]:
     """Return a decorator for the handler of a route, whose ``body`` has a model of its own in each
-    of the two APIs.
-
-    :param body: that model.
-    """
+    of the two APIs."""
 
     def annotate(handler: Handler) -> Handler:
         handler.__annotations__["body"] = body
@@ -154,12 +151,8 @@ def add_version(app: ASGIApp) -> ASGIApp:
         path = scope.get("path", "")
         versions = [v for api, v in VERSIONS.items() if path.startswith(f"/vnflcm/{api}/")]
 
-        async def sending(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                MutableHeaders(scope=message)["Version"] = versions[0]
-            await send(message)
-
-        await app(scope, receive, sending if versions else send)
+        versioned = with_headers(send, {"Version": versions[0]}) if versions else send
+        await app(scope, receive, versioned)
 
     return add
 

@@ -142,10 +142,7 @@ def _check_vnfcs(instance: Instance, request: Mapping[str, Any]) -> None:
 
 
 def _check_namespace(instance: Instance, request: Mapping[str, Any]) -> None:
-    """Check that a modify request leaves the namespace that the VNF was instantiated in.
-
-    It is recorded where Tacker records it: in v1 that is an attribute that clients modify.
-    """
+    """Check that a modify request leaves the namespace, recorded where Tacker records it."""
     info = instance.body.get("instantiatedVnfInfo") or {}
     recorded = (instance.body if instance.api == "v1" else info).get("metadata") or {}
     patch = request.get("metadata") or {}
@@ -222,8 +219,7 @@ def check_request(
 
 
 def _with_vim(service: ServiceContext, session: Session, instance: Instance, request: Json) -> Json:
-    """Return an instantiation that names its VIM: the VNF is tried again, rolled back and stays
-    there when another VIM becomes the default."""
+    """Return an instantiation that names its VIM, in case another one becomes the default."""
     if request.get("vimConnectionInfo"):
         return request
     default = vims.connection(service, session, None)

@@ -12,10 +12,7 @@ HELP = "a VNFM: serve, db, vim-config"
 
 
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add the commands.
-
-    :param add: adds one, by its name, its function and its help.
-    """
+    """Add the commands by a function that takes name, function and help."""
     text = "run a small VNFM with the REST API of SOL003, for use without Tacker"
     serve.add_arguments(add("serve", serve.run, text, configured=False))
     text = "the service's database: upgrade its tables"

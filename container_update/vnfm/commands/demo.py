@@ -199,10 +199,7 @@ class Stage:
 
 @contextmanager
 def stage() -> Iterator[Stage]:
-    """Create a folder and a cluster for the ``with`` block.
-
-    :raises ContainerUpdateError: the extra emulator is not installed.
-    """
+    """Create a folder and a cluster for the ``with`` block, which need the extra emulator."""
     with TemporaryDirectory(prefix="container-update-demo-") as name, embedded_cluster() as cluster:
         yield Stage(Path(name), cluster)
 

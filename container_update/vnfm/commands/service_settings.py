@@ -60,10 +60,7 @@ def start_log(parsed: argparse.Namespace) -> None:
 def _files(
     parsed: argparse.Namespace, register: Callable[[Any], None] = lambda _: None
 ) -> Iterator[Any]:
-    """Yield what oslo.config has read of the configuration files; explain its errors.
-
-    :param register: registers options that have to be known before that.
-    """
+    """Yield the configuration files as oslo.config reads them; explain its errors."""
     from oslo_config import cfg  # noqa: PLC0415, slow to load
 
     conf = cfg.ConfigOpts()
@@ -92,8 +89,6 @@ def unknown(files: Iterable[str]) -> Iterator[ContainerUpdateError]:
 
     Of other sections only those are named that look like a slip of the pen: the file may be that of
     several programs.
-
-    :param files: as :func:`read` has read them.
     """
     from container_update.vnfm import settings  # noqa: PLC0415, an extra
 

@@ -196,10 +196,7 @@ class OneTimeLink:
 
     def issue(self, base_url: str, token: str) -> str:
         """Return a new link to the page, in place of the one before. What is behind ``#`` a browser
-        sends nowhere.
-
-        :param token: what the page gets for it.
-        """
+        sends nowhere."""
         once = secrets.token_urlsafe(32)
         with self._lock:
             self._tokens[digest(once)] = token

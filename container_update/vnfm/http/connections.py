@@ -29,10 +29,7 @@ HEADER_SECONDS = 10.0
 
 
 def server_config(app: Any, settings: Settings) -> uvicorn.Config:
-    """Return uvicorn's configuration for the service.
-
-    :raises ContainerUpdateError: the certificate or its key cannot be used.
-    """
+    """Return uvicorn's configuration; ContainerUpdateError: the certificate or key is of no use."""
     config = uvicorn.Config(
         app,
         http=Connection,
@@ -52,10 +49,7 @@ def server_config(app: Any, settings: Settings) -> uvicorn.Config:
 
 
 def check_certificate(settings: Settings) -> None:
-    """Load the certificate and its key, as the server does.
-
-    :raises ContainerUpdateError: they cannot be used, or the key has a passphrase.
-    """
+    """Load certificate and key as the server does; ContainerUpdateError: they cannot be used."""
 
     def refuse() -> str:
         raise _unusable(settings, "the key has a passphrase, for which no person could be asked")

@@ -65,8 +65,7 @@ def install(app: FastAPI) -> None:
 
 
 def _other_method(app: FastAPI, scope: Scope) -> ProblemError:
-    """Return the refusal of a method, with all that the path has (RFC 9110, 15.5.6): the framework
-    names those of one of its routes."""
+    """Return the refusal of a method, with all that the path's routes have (RFC 9110, 15.5.6)."""
     wanted = ({**scope, "method": method} for method in _METHODS)
     allowed = ", ".join(
         each["method"]
@@ -78,8 +77,7 @@ def _other_method(app: FastAPI, scope: Scope) -> ProblemError:
 
 
 def _unexpected_errors(app: ASGIApp) -> ASGIApp:
-    """Log an error that no handler knows, once, and answer 500 without details; 503 where the
-    database is away."""
+    """Log an unknown error once; answer 500 without details, 503 where the database is away."""
 
     async def catch(scope: Scope, receive: Receive, send: Send) -> None:
         begun = False

@@ -79,10 +79,7 @@ def has_room(folder: Path) -> bool:
 
 
 def router(checks: Mapping[str, Check]) -> APIRouter:
-    """Return the two resources.
-
-    :param checks: by the name of the part.
-    """
+    """Return the two resources, for checks by the name of the part."""
     routes = APIRouter(tags=["Operation of the service"])
 
     @routes.get("/healthz")

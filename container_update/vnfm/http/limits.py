@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -53,11 +53,7 @@ def install(app: FastAPI, settings: Settings) -> None:
 
 
 def _own_hosts(settings: Settings) -> frozenset[str] | None:
-    """Return the host names of the service; None where they cannot be known.
-
-    A foreign page may make a browser send requests to a loopback address under the page's own host
-    name (DNS rebinding). On loopback, and where ``endpoint`` names the host, others are refused.
-    """
+    """Return the service's host names, against DNS rebinding; None where they are not known."""
     named = urlsplit(settings.endpoint).hostname
     if not named and not is_loopback(settings.host):
         return None
@@ -68,25 +64,28 @@ def _security_headers(app: ASGIApp) -> ASGIApp:
     """Add headers that restrict what a browser does with a response."""
 
     async def add(scope: Scope, receive: Receive, send: Send) -> None:
-        async def sending(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers.setdefault(name, value)
-            await send(message)
-
-        await app(scope, receive, sending if scope["type"] == "http" else send)
+        await app(scope, receive, with_headers(send, _HEADERS))
 
     return add
+
+
+def with_headers(send: Send, added: Mapping[str, str]) -> Send:
+    """Return *send* that adds headers to a response that lacks them."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in added.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return sending
 
 
 def _own_hosts_only(
     app: ASGIApp, hosts: Collection[str] | None, endpoint: _Origin | None
 ) -> ASGIApp:
-    """Refuse requests for other hosts, and changes that a foreign page requests.
-
-    :param endpoint: the origin of the service's pages where a proxy is in front of it.
-    """
+    """Refuse requests for other hosts, and changes that a foreign page requests."""
 
     async def check(scope: Scope, receive: Receive, send: Send) -> None:
         problem = _host_problem(scope, hosts, endpoint) if scope["type"] == "http" else None

@@ -50,10 +50,7 @@ class ServiceEndsError(ContainerUpdateError):
 
 
 class NotYetError(ContainerUpdateError):
-    """The operation goes on at a later time: no worker waits for it.
-
-    :param due: the time, as in the tables.
-    """
+    """The operation goes on at a later time (UTC, as in the tables): no worker waits for it."""
 
     def __init__(self, due: datetime) -> None:
         super().__init__(f"the operation goes on at {timestamp(due)}", next_step=NextStep.WAIT)
@@ -75,10 +72,7 @@ class VnfRecord:
 
     @classmethod
     def of(cls, row: Instance, vims: Any = None) -> VnfRecord:
-        """Return the record in a row.
-
-        :param vims: see above.
-        """
+        """Return the record in a row."""
         return cls(row.vnfd_id, row.instantiated, row.body, vims)
 
     @property
@@ -139,10 +133,7 @@ class Steps:
         self._lock = threading.Lock()
 
     def __call__(self, event: Event) -> None:
-        """Store an event.
-
-        :raises ContainerUpdateError: a plan cannot be stored: without it there is no way back.
-        """
+        """Store an event; raise where a plan cannot be stored: without it there is no way back."""
 
         def store(session: Session) -> None:
             if isinstance(event, Plan):
@@ -199,11 +190,7 @@ class Steps:
         operation.kept = {**kept, v2_memory.OURS: {"state": v2_memory.UNKNOWN}}
 
     def _forget(self, session: Session, *, is_needless: bool) -> None:
-        """Forget the steps of an earlier try; its wait stays.
-
-        :param is_needless: the new plan has no steps, because the earlier ones are done, or undone
-            in a rollback: these stay.
-        """
+        """Forget the steps of an earlier try but its wait; a needless plan keeps what has ended."""
         old = delete(StepRow).where(StepRow.operation_id == self._id, StepRow.action != WAIT)
         ended = [StepState.DONE] if self.remember else list(StepState)
         kept = [state.value for state in ended] if is_needless else []
@@ -300,10 +287,7 @@ class OperationContext:
         return dict(self.request.get("additionalParams") or {})
 
     def package(self, vnfd_id: str) -> Path:
-        """Return the folder of an onboarded package.
-
-        :raises PackageError: there is none.
-        """
+        """Return the folder of an onboarded package; PackageError where there is none."""
         query = select(Package).where(Package.vnfd_id == vnfd_id)
         package = self.read(lambda session: session.scalar(query))
         if package is None:
@@ -313,10 +297,7 @@ class OperationContext:
         return packages.unpack(self.service, package.id)
 
     def open_package(self, vnfd_id: str) -> AbstractContextManager[csar.Csar]:
-        """Open an onboarded package for a ``with`` block.
-
-        :raises PackageError: there is none.
-        """
+        """Open an onboarded package for a ``with`` block; PackageError where there is none."""
         return csar.open_package(str(self.package(vnfd_id)), options=self.service.options)
 
     @cached_property

@@ -105,8 +105,7 @@ def perform(service: ServiceContext, operation_id: str, cancel: CancelToken) -> 
 def _begin(
     service: ServiceContext, operation_id: str, cancel: CancelToken
 ) -> tuple[OperationContext, str, State] | None:
-    """Return the context of an occurrence, its operation, and whether it goes on or back; None if
-    it is not this service's."""
+    """Return the context of an occurrence, its operation and state; None if it is not ours."""
     with service.database.writing() as session:
         operation = session.get_one(OperationRow, operation_id)
         if operation.owner != service.process_lock.id or operation.state not in RUNNING:
@@ -148,13 +147,7 @@ def _begin(
 
 
 def _wait_for_lease(context: OperationContext) -> None:
-    """Wait until the instance's lease is free in the VIM.
-
-    A service that was killed, or its script, leaves its lease, which expires.
-
-    :raises UpdateInProgressError: it is held for longer than an update may take.
-    :raises ServiceEndsError: the service ends meanwhile.
-    """
+    """Wait until the lease in the VIM is free: a service that was killed leaves one."""
     options, ending = context.service.options, context.service.ending
     deadline = time.monotonic() + options.timeout + options.lease_seconds
     with connect_vim(context) as vim:
@@ -200,8 +193,7 @@ def _record(context: OperationContext, instance: Instance, state: State, after: 
 
 
 def _is_interrupted(context: OperationContext, error: Exception) -> bool:
-    """Return whether an operation stopped only because the service ends, and can be gone on with
-    by its journal. A script that was stopped has undone what it did, or left a journal as well."""
+    """Return whether an operation stopped as the service ends; its journal lets it go on."""
     if isinstance(error, ServiceEndsError):
         return True
     return context.cancel.keep_journal and isinstance(error, (UpdateInterruptedError, ScriptError))

@@ -116,10 +116,7 @@ def vdus_of(context: OperationContext, vnfd_id: str, flavour_id: str | None) -> 
 
 
 def with_connection(record: VnfRecord, connection_id: str | None) -> VnfRecord:
-    """Return the record with the VIM connection of each resource (ResourceHandle, SOL003 4.4.1.7).
-
-    :param connection_id: see :func:`container_update.vnfm.vims.connection_id`.
-    """
+    """Return the record with the VIM connection of each resource (SOL003, 4.4.1.7)."""
     info = record.info
     if not info or connection_id is None:
         return record
@@ -302,8 +299,6 @@ def scale_info(
 
     Counted from the recorded VNFCs, as Tacker does: another try has the same result.
 
-    :param info: instantiatedVnfInfo.
-    :param request: a ScaleVnfRequest.
     :raises PackageError: the VNFD has no such aspect, or does not allow the level or a number.
     """
     recorded = {entry["aspectId"]: entry["scaleLevel"] for entry in info.get("scaleStatus") or ()}

@@ -73,10 +73,8 @@ def _undone(
 ) -> VnfRecord:
     """Undo an operation in the VIM, between the drivers of its rollback; return the record.
 
-    An operation that planned nothing has written nothing. The VIM of a VNF that is not instantiated
-    is not contacted then: its credentials may be the cause of the failure.
-
-    :param undo: returns the ids of resources that were started again under the same name.
+    The VIM of a VNF that is not instantiated is not asked where nothing was written: its
+    credentials may be the cause of the failure.
     """
     drivers = drivers_of(context)
     record = drivers.call(f"{event}_rollback_start", context.record)
@@ -119,13 +117,7 @@ def _as_started(context: OperationContext) -> VnfRecord:
 
 
 def _leave_time_to_take_it_out_of_service(context: OperationContext) -> None:
-    """Leave the time that a GRACEFUL termination asks for, counted from when it was accepted.
-
-    SOL003, 5.5.2.8: the time to take the VNF out of service before it is shut down. Without a
-    timeout only the pods' own grace periods count.
-
-    :raises NotYetError: some of the time is left.
-    """
+    """Raise NotYetError while a GRACEFUL termination has time left (SOL003, 5.5.2.8)."""
     grace = timedelta(seconds=context.request.get("gracefulTerminationTimeout") or 0)
     due = min(context.start_time(), now()) + grace  # the clock may have been set back
     if due <= now():
@@ -262,7 +254,6 @@ def undo_heal(context: OperationContext) -> VnfRecord:
 def vnfc_entries(api: str, info: Json) -> Mapping[str, Json]:
     """Return the entries of vnfcResourceInfo by the ids that a request names.
 
-    :param info: instantiatedVnfInfo.
     :returns: in v1 by their own ids, in v2 by those of vnfcInfo, as in Tacker.
     """
     entries = {str(entry["id"]): entry for entry in info.get("vnfcResourceInfo") or ()}
@@ -336,11 +327,8 @@ def undo_change(context: OperationContext) -> VnfRecord:
     :raises NoWayBackError: the old VNF is being deleted; or the change is complete but for its
         record, and the history does not have the state before it: it can only be finished.
     """
-
-    def undo(vim: Vim, _: VnfRecord) -> frozenset[str]:
-        return vim.put_back(*_requested_change(context))
-
-    return _undone(context, "change_current_package", undo)
+    event = "change_current_package"
+    return _undone(context, event, lambda vim, _: vim.put_back(*_requested_change(context)))
 
 
 def _requested_change(context: OperationContext) -> tuple[ChangePackageRequest, FromVnfm]:
@@ -399,12 +387,7 @@ _RECORD_ONLY = "only its record changes, nothing that runs"
 def plan_of(
     service: ServiceContext, instance: Instance, recorded: Any, operation: str, request: Json
 ) -> Json:
-    """Return the plan of a request that was checked.
-
-    :param recorded: the instance's vimConnectionInfo, with credentials.
-    :param operation: MODIFY_INFO or CHANGE_VNFPKG.
-    :raises ProblemError: see :func:`.vims.explain_failures`.
-    """
+    """Return the plan of a checked request; errors as in :func:`.vims.explain_failures`."""
     context = _context(service, instance, recorded, request)
     with vims.explain_failures(service):
         plan = (_change if operation == "CHANGE_VNFPKG" else _modification)(context)

@@ -207,8 +207,7 @@ def uri_problem(uri: str, hosts: Collection[str]) -> str:
 
 
 def _canonical(host: str) -> str:
-    """Return an address as it is usually written, where 127.1 or 2130706433 stands for one: not
-    every version of aiohttp has such a name resolved, and so checked."""
+    """Return an address as it is usually written: 127.1 or 2130706433 may not be resolved."""
     with suppress(OSError):
         return socket.inet_ntoa(socket.inet_aton(host))
     return host
@@ -226,10 +225,7 @@ def address_problem(address: str) -> str:
 
 
 class CheckingResolver(aiohttp.ThreadedResolver):
-    """Resolves a name if all of its addresses are allowed.
-
-    :param hosts: names that may have any address.
-    """
+    """Resolves a name if all of its addresses are allowed, or the name is one of these hosts."""
 
     def __init__(self, hosts: Collection[str]) -> None:
         super().__init__()

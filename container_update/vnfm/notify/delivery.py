@@ -159,8 +159,7 @@ class Notifier:
         return "" if 200 <= status < 300 else f"answered {status}"
 
     def _look(self) -> list[tuple[str, datetime]]:
-        """Return the subscriptions with a notification that is not delivered, and when it is due;
-        the one that is due first comes first."""
+        """Return the subscriptions that have something to deliver and when, the earliest first."""
         try:
             self._tidy()
             first = select(func.min(Notification.id)).where(*PENDING)
@@ -176,10 +175,7 @@ class Notifier:
             return []
 
     def _begin(self, subscription: str) -> Attempt | None:
-        """Store the next attempt for the first notification of a subscription, and return it.
-
-        :returns: None if none is due; another service may have begun the attempt.
-        """
+        """Store the next attempt for a subscription and return it; None if none is due."""
         moment = now()
         query = (
             select(Notification, Subscription.callback_uri, Subscription.sealed)

@@ -122,11 +122,7 @@ def _add(  # noqa: PLR0913
     *,
     details: Json | None = None,
 ) -> None:
-    """Add a notification for each subscription that matches, all with one id (5.5.2.17).
-
-    :param attributes: those of the instance, or of the package, that it is about.
-    :param details: what a SHORT notification leaves out; None: it has no verbosity.
-    """
+    """Add a notification for each subscription that matches, all with one id (5.5.2.17)."""
     moment, notification_id = now(), str(uuid.uuid4())
     of_api = select(Subscription).where(Subscription.api == api)
     stays = of_api.with_for_update(read=True, key_share=True)  # until it is referred to
@@ -235,10 +231,7 @@ PACKAGE_FILTER = Fields(
 
 
 def matches(filter_: Json | None, notification: Json, resource: Json) -> bool:
-    """Return whether a subscription's filter, which has the schema, lets a notification pass.
-
-    :param resource: the attributes of the VNF instance or the package that it is about.
-    """
+    """Return whether a subscription's filter, which has the schema, lets a notification pass."""
     if not filter_:
         return True
     of_resource = filter_.get(_INSTANCES) or filter_

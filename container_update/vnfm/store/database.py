@@ -303,10 +303,7 @@ def sqlite_reader(path: Path) -> sqlite3.Connection:
 
 
 def _revision_of_file(path: Path) -> str | None:
-    """Return the revision of an SQLite file's tables.
-
-    :raises sqlite3.Error: it is no SQLite file, or cannot be read.
-    """
+    """Return the revision of an SQLite file's tables; sqlite3.Error where it cannot be read."""
     with closing(sqlite_reader(path)) as connection:
         tables = "SELECT count(*) FROM sqlite_master WHERE name = 'alembic_version'"
         if not connection.execute(tables).fetchone()[0]:

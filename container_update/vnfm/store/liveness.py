@@ -85,7 +85,6 @@ class ProcessLock(ABC):
 def join(database: Database, folder: Path, lock_seconds: float) -> ProcessLock:
     """Acquire the lock of this process.
 
-    :param folder: for the locks beside SQLite.
     :param lock_seconds: the time between two calls of :meth:`ProcessLock.keep`, in every service.
     """
     if database.is_sqlite:
@@ -94,10 +93,7 @@ def join(database: Database, folder: Path, lock_seconds: float) -> ProcessLock:
 
 
 def is_used(database: Database, folder: Path) -> bool:
-    """Return whether a service lives that uses the database.
-
-    :param folder: as for :func:`join`.
-    """
+    """Return whether a service lives that uses the database, and this folder beside SQLite."""
     if database.is_sqlite:
         return _has_members(folder)
     with database.engine.connect() as connection:

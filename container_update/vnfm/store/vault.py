@@ -43,10 +43,7 @@ class Vault:
         return self._fernet.encrypt(json.dumps(value).encode()).decode()
 
     def open(self, sealed: str) -> Any:
-        """Decrypt a value.
-
-        :raises VaultError: none of the keys decrypts it.
-        """
+        """Decrypt a value; VaultError where none of the keys does."""
         try:
             return json.loads(self._fernet.decrypt(sealed))
         except (InvalidToken, ValueError):

@@ -136,11 +136,7 @@ class Feed:
 
 
 def _version(session: Session) -> Any:
-    """Return a value that differs if a package, an instance or an operation changed.
-
-    An operation enters a state whenever something becomes of it or its instance. Those that are
-    not settled count one by one, because the clocks of several services differ.
-    """
+    """Return a value that differs if a package, an instance or an operation changed."""
     unsettled = select(OperationRow.id, OperationRow.state, OperationRow.entered, OperationRow.due)
     onboarded = select(Package.id, Package.onboarding_state, Package.operational_state)
     return (
@@ -199,10 +195,7 @@ def _pick(texts: Mapping[str, str], ids: Iterable[str]) -> dict[str, str]:
 
 class Patrol:
     """Looks at the resources of settled instances, one after another, while a user views the page:
-    one look in :data:`PACE_SECONDS` at most, however many instances and viewers there are.
-
-    :param read: returns the resources of an instance.
-    """
+    one look in :data:`PACE_SECONDS` at most, however many instances and viewers there are."""
 
     def __init__(self, read: Callable[[str], Json]) -> None:
         self._read, self._waiting, self._looks = read, deque[str](), threading.Lock()

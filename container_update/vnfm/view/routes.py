@@ -104,10 +104,7 @@ def _add_operations(routes: APIRouter, service: ServiceContext) -> None:
         """Return operations, the last one first, 50 at a time; who looks for nothing in particular
         gets a batch in place of its operations.
 
-        :param instance: of this VNF instance only.
         :param text: is in the name of the instance, the user or a package, or in the reason.
-        :param operation: the LcmOperationType.
-        :param state: the LcmOperationStateType.
         :param before: the marker of an entry: those behind it.
         """
         query = select(OperationRow).order_by(OperationRow.started.desc(), OperationRow.id)
@@ -171,7 +168,6 @@ Read = Callable[[], Sections]
 async def events(hello: str, read: Read, threads: CapacityLimiter) -> AsyncIterator[str]:
     """Yield the events of one viewer.
 
-    :param hello: the first event's data.
     :param read: returns the sections; it blocks, as long as a VIM does not answer.
     :param threads: those in which it may: never all that the requests of others need.
     """
@@ -196,18 +192,12 @@ async def events(hello: str, read: Read, threads: CapacityLimiter) -> AsyncItera
 
 
 def event(name: str, data: str) -> str:
-    """Return an event.
-
-    :param data: JSON in one line.
-    """
+    """Return an event; its data is JSON in one line."""
     return f"event: {name}\ndata: {data}\n\n"
 
 
 def _difference(before: Mapping[str, str] | None, after: Mapping[str, str]) -> str | None:
-    """Return ``{"changed": [value, ...], "removed": [id, ...]}``; None where nothing changed.
-
-    :param before: None: nothing was sent yet.
-    """
+    """Return ``{"changed": [value, ...], "removed": [id, ...]}``; None where nothing changed."""
     old = before or {}
     changed = [text for id_, text in after.items() if old.get(id_) != text]
     removed = [id_ for id_ in old if id_ not in after]
@@ -225,12 +215,7 @@ _CONFIG = frozenset({"ConfigMap", "Secret"})
 def _draft(
     service: ServiceContext, session: Session, row: Instance, operation: str, vnfd_id: str
 ) -> Json:
-    """Return the body of a request about an instance, to be completed by a person.
-
-    :param operation: INSTANTIATE, MODIFY_INFO or CHANGE_VNFPKG.
-    :param vnfd_id: of the package that the request leads to; '' for INSTANTIATE.
-    :raises ProblemError: 422: there is no such package or operation.
-    """
+    """Return the body of a request about an instance; ProblemError 422 for another operation."""
     package = packages.of_vnfd(session, vnfd_id or row.vnfd_id)
     with packages.open_package(service, package) as files:
         if operation == "INSTANTIATE":
@@ -245,8 +230,7 @@ def _draft(
 
 
 def _instantiation(files: Csar, row: Instance, session: Session) -> Json:
-    """Return a draft with the namespace default, or where an instance of the same product runs in
-    that, with one of the instance's own name."""
+    """Return a draft; in a namespace of its own where the product runs in the default one."""
     running = session.scalars(select(Instance).where(Instance.instantiated))
     taken = {(each["product"], each["namespace"]) for each in map(summaries.instance, running)}
     name = re.sub("[^a-z0-9]+", "-", summaries.name_of(row).lower())[:63].strip("-")

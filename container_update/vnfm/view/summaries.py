@@ -79,10 +79,7 @@ def instance(row: Instance, since: datetime | None = None, trouble: str = "") ->
 
 
 def operation(row: OperationRow, names: Mapping[str, str]) -> Json:
-    """Return an operation as it was requested: the name is the one that the instance had then.
-
-    :param names: of the instances by their ids, for its problem.
-    """
+    """Return an operation as it was requested: the name is the one that the instance had then."""
     problem = str((row.error or {}).get("detail", ""))
     return {
         "id": row.id,
@@ -104,10 +101,7 @@ def operation(row: OperationRow, names: Mapping[str, str]) -> Json:
 
 
 def batch(row: Batch, members: list[Json]) -> Json:
-    """Return a batch, among operations.
-
-    :param members: with their states.
-    """
+    """Return a batch, with its members and their states, among operations."""
     return {
         "id": row.id,
         "kind": "batch",
@@ -187,10 +181,7 @@ class Wanted:
 
 
 def rows_of(instances: Iterable[Json], unsettled: Mapping[str, Json]) -> tuple[TableRow, ...]:
-    """Return the rows, those in trouble first, then by name.
-
-    :param unsettled: by the id of the instance the operation that has not ended.
-    """
+    """Return the rows, those in trouble first, then by name."""
     conditions = [(each, _condition(each, unsettled.get(each["id"]))) for each in instances]
     order = list(Health)
     conditions.sort(key=lambda row: (order.index(row[1]) if row[1] in order[:3] else len(order),

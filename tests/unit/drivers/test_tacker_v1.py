@@ -21,7 +21,8 @@ import pytest
 import sqlalchemy.orm
 
 from container_update import ChangePackageRequest
-from container_update.drivers import change_by_modify, v1_records, vim
+from container_update.cluster import client
+from container_update.drivers import change_by_modify, v1_records
 from container_update.engine.goals.change import PackageChange
 from container_update.engine.goals.update import Update
 from container_update.model.errors import ContainerUpdateError, PackageError, PlanError
@@ -112,8 +113,8 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     def close() -> None:
         seen.closed += 1
 
-    def connect(*arguments: Any) -> SimpleNamespace:
-        seen.vims.append(arguments[:3])
+    def connect(endpoint: str, **given: Any) -> SimpleNamespace:
+        seen.vims.append((endpoint, given["bearer_token"], given["ca_text"]))
         return SimpleNamespace(close=close)
 
     def goal_of(request: Any, _: Any, __: Any, connection: Any, instance: Any) -> Any:
@@ -128,7 +129,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
             raise seen.error
         return seen.outcome
 
-    monkeypatch.setattr(vim, "connect", connect)
+    monkeypatch.setattr(client, "connect_vim", connect)
     monkeypatch.setattr(change_by_modify, "goal_of", goal_of)
     monkeypatch.setattr(change_by_modify, "run", run)
     return seen
@@ -391,7 +392,7 @@ def test_the_cluster_is_the_one_of_the_instances_vim_and_is_closed(
     driver: Any, engine: SimpleNamespace
 ) -> None:
     modify(driver, instance())
-    assert engine.vims == [("https://k8s.example:6443", ACCESS, "None")]
+    assert engine.vims == [("https://k8s.example:6443", "t", None)]
     assert engine.closed == 1
 
 
@@ -520,7 +521,6 @@ def test_a_failed_update_leaves_the_records_alone_and_raises(
     assert (pods_of(vnf_instance), vnf_instance.saves) == (["web-a"], [["web-a"]])
     assert vnf_instance.vnf_metadata == {"namespace": "cnf", v1_records.RUNS_FROM: "/packages/old"}
     assert engine.closed == 1
-    assert v1_records.HANDLERS.keys() == {"modify_information_end"}
 
 
 # --- what runs after a failure ------------------------------------------------------------------

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from container_update import ChangePackageRequest
+from container_update.cluster import client
 from container_update.drivers import (
     change_by_modify,
     tacker_v2,
@@ -148,7 +149,6 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         requests=[],
         changes=[],
         records=None,
-        vims=[],
         closed=0,
         outcome=outcome_of("web-new"),
         error=None,
@@ -157,8 +157,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     def close() -> None:
         seen.closed += 1
 
-    def connect(*arguments: Any) -> SimpleNamespace:
-        seen.vims.append(arguments)
+    def connect(*_: Any, **__: Any) -> SimpleNamespace:
         return SimpleNamespace(close=close)
 
     def goal_of(request: Any, _: Any, __: Any, connection: Any, instance: Any) -> Any:
@@ -175,7 +174,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
             raise seen.error
         return seen.outcome
 
-    monkeypatch.setattr(vim, "connect", connect)
+    monkeypatch.setattr(client, "connect_vim", connect)
     monkeypatch.setattr(change_by_modify, "goal_of", goal_of)
     monkeypatch.setattr(change_by_modify, "run", run)
     monkeypatch.setattr(v2_process, "_start_log", lambda: None)
@@ -531,7 +530,8 @@ def test_a_cluster_is_connected_with_what_the_vim_has(
         "container_update.cluster.client",
         module("cluster", connect_vim=lambda endpoint, **given: (endpoint, given)),
     )
-    found = vim.connect("https://k8s", access, ca, Options())
+    interface = {"endpoint": "https://k8s", "ssl_ca_cert": ca}
+    found = vim.connect_to({"interfaceInfo": interface, "accessInfo": access}, Options())
     wanted = {**expected, "ca_text": given_ca, "options": Options()}
     assert found == ("https://k8s", wanted)  # type: ignore[comparison-overlap]
 

@@ -89,8 +89,9 @@ def test_a_cluster_is_reached_with_what_is_written(tmp_path: Path) -> None:
         path = embedded.write_kubeconfig(tmp_path / "config")
         body = written("--kubeconfig", str(path), "-n", "other")
         assert body["project_name"] == "other"
-        url, authority = body["auth_url"], body["ssl_ca_cert"]
-        with vim.connect(url, body, authority, Options()) as cluster:  # type: ignore[attr-defined]
+        interface = {"endpoint": body["auth_url"], "ssl_ca_cert": body["ssl_ca_cert"]}
+        connection = {"interfaceInfo": interface, "accessInfo": body}
+        with vim.connect_to(connection, Options()) as cluster:  # type: ignore[attr-defined]
             assert cluster.get(ObjectKey("", "Namespace", "", "default"))
 
 

@@ -64,11 +64,7 @@ class Selection:
 
     @classmethod
     def of(cls, query: Mapping[str, str], attributes: Attributes) -> Selection:
-        """Read the selectors.
-
-        :param query: the request's query parameters; those of other clauses are ignored.
-        :raises ProblemError: 400: a parameter is wrong, or two of them exclude each other.
-        """
+        """Read the selectors; ProblemError 400: one is wrong, or two of them exclude each other."""
         given = SELECTORS & query.keys()
         if len(given) > 1 and given != {"fields", "exclude_default"}:
             raise ProblemError(
@@ -212,11 +208,7 @@ def marker_of(place: Place) -> str:
 
 
 def place_of(marker: str, expected: str) -> Place:
-    """Return the place of a marker.
-
-    :param expected: the parameter with the marker, and where the marker is from.
-    :raises ProblemError: 400: it is none of :func:`marker_of`.
-    """
+    """Return the place of a marker; ProblemError 400: it is none of :func:`marker_of`."""
     try:
         created, row_id = json.loads(base64.urlsafe_b64decode(marker.encode("ascii")))
         moment = datetime.fromisoformat(created)
@@ -244,10 +236,7 @@ class PageRequest:
             self._parameters[known] = value
 
     def read(self, service: ServiceContext, query: Select[Any], listing: TableQuery) -> list[Json]:
-        """Return one page of what the parameters select; ``Link`` leads to the next one.
-
-        :param query: all rows, without an order.
-        """
+        """Return one page of what the parameters select; ``Link`` leads to the next one."""
         text, size = self._parameters.get("filter"), service.settings.page_size
         marker = self._parameters.pop(_MARKER, None)
         root = Filter() if text is None else query_filters.parse(text)

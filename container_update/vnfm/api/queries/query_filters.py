@@ -145,7 +145,6 @@ def _expression(text: str, start: int) -> tuple[list[str], Condition, int]:
 def path_of(text: str, parameter: str = "filter") -> list[str]:
     """Return the attribute names of a path, with escapes like '~1' resolved.
 
-    :param parameter: of which query parameter it is.
     :raises ProblemError: 400: it is malformed or too deep.
     """
     names = text.split("/")

@@ -32,7 +32,6 @@ Made = InstrumentedAttribute[Any] | sa.Label[Any]
 class Attribute:
     """An attribute of a resource.
 
-    :param columns: what it is made of.
     :param shown: returns its value in a row with these columns, or ABSENT.
     """
 
@@ -46,10 +45,7 @@ def constant(value: bool) -> Attribute:
 
 
 def choice(column: Made, texts: Mapping[Any, str]) -> Attribute:
-    """Return an attribute that is a column with few values.
-
-    :param texts: each value of the column, and how it is shown.
-    """
+    """Return an attribute that is a column with few values, each with its text."""
     return Attribute((column,), lambda row: texts[getattr(row, column.key)])
 
 
@@ -69,10 +65,7 @@ def time(column: InstrumentedAttribute[datetime]) -> Attribute:
 
 
 def document(column: InstrumentedAttribute[Any], *, required: bool = False) -> Attribute:
-    """Return an attribute that is a column with JSON.
-
-    :param required: shown if it is empty, too.
-    """
+    """Return an attribute that is a column with JSON; a *required* one is shown empty too."""
     name = column.key
 
     def of(row: Any) -> Any:

@@ -166,10 +166,7 @@ class KubernetesVim:
         return PackageChange(request, self.cluster, context.service.options, vnfm)
 
     def record_change(self, record: VnfRecord, outcome: Outcome, written: Records) -> VnfRecord:  # noqa: ARG002
-        """Return the record as the strategy left it.
-
-        :param written: what the change had to record.
-        """
+        """Return the record as the strategy left it."""
         return replace(record, touched=written.restarted)
 
     def put_back(self, *_: Any) -> frozenset[str]:

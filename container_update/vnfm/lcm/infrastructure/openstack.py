@@ -116,10 +116,7 @@ class OpenStackVim:
         operate(StackHeal(*running, context.operation_id, ids, with_storage), self._instance)
 
     def undo(self) -> Outcome | None:
-        """Undo the operation that left a journal; None where there is none.
-
-        :raises NoWayBackError: Heat has replaced servers.
-        """
+        """Undo what left a journal, None without one; NoWayBackError: Heat has replaced servers."""
         return self._instance.recover(back=True)
 
     def scale(self, numbers: Mapping[str, int], request_id: str) -> None:
@@ -141,8 +138,7 @@ class OpenStackVim:
         return stack_name(self.context.instance_id)
 
     def _stack(self) -> str:
-        """Return the VNF's stack: the recorded one; if that is gone, the one that an unrecorded
-        change put in its place."""
+        """Return the VNF's stack: the recorded one, else the one of an unrecorded change."""
         stacks = live.stacks_of(self.heat, self._name)
         recorded_id = self.context.record.info.get(stack_records.STACK)
         stacks = [stack for stack in stacks if stack["id"] == recorded_id] or stacks
@@ -215,8 +211,7 @@ class OpenStackVim:
         return live.members_of(self.heat, stack, self._vdus(record))
 
     def _vdus(self, record: VnfRecord) -> Mapping[str, str]:
-        """Return the VDUs of the record's package and of the old and new package of a change: a
-        rolling update may leave VDUs of either."""
+        """Return the VDUs of all packages of a change: a rolling update may leave any."""
         context, vdus = self.context, dict[str, str]()
         requested = str(context.request.get("vnfdId") or record.vnfd_id)
         for vnfd_id in (requested, context.record.vnfd_id, record.vnfd_id):

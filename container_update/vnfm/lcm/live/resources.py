@@ -75,11 +75,7 @@ class LiveInstance:
 
 
 def _read(service: ServiceContext, instance_id: str) -> LiveInstance:
-    """Read an instance from the database; one that is not instantiated has no VIM and no packages.
-
-    :raises ProblemError: 404: there is none.
-    :raises PackageError: there is no VIM of a known kind.
-    """
+    """Read an instance; one that is not instantiated has no VIM and no packages."""
     with service.database.reading() as session:
         row = session.get(Instance, instance_id)
         if row is None:

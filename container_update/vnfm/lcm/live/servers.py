@@ -92,8 +92,7 @@ def _vnfc(heat: Heat, server: VnfcServer) -> Json:
 
 
 def _state(resource: Json, attributes: Json) -> tuple[str, Tone, str]:
-    """Return the state of a server in a word, its tone, and what is wrong: by Heat where Heat acts
-    on the resource or has failed, else by Nova."""
+    """Return a server's state, tone and problem: by Heat while Heat acts on it, else by Nova."""
     nova, heat = str(attributes.get("status") or ""), str(resource.get("resource_status") or "")
     tone = _heat_tone(resource)
     if tone is Tone.BAD:

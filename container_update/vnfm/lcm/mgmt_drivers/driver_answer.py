@@ -79,10 +79,7 @@ def main() -> None:
 
 
 def _as_json(value: Json) -> str:
-    """Return a value as JSON, in which shared parts are written out.
-
-    :raises ValueError: it is too long, or holds what JSON does not have, as TypeError.
-    """
+    """Return a value as JSON; ValueError for one too long, TypeError for what JSON has not."""
     text = io.StringIO()
     for part in json.JSONEncoder(allow_nan=False).iterencode(value):
         if text.tell() + len(part) > ANSWER_BYTES:
@@ -92,10 +89,7 @@ def _as_json(value: Json) -> str:
 
 
 def _load(text: bytes) -> Json:
-    """Return the dict of a pickle; empty where it is none.
-
-    :raises ScriptError: it holds more than plain values.
-    """
+    """Return the dict of a pickle, empty for another; ScriptError for more than plain values."""
     try:
         answer = _Plain(io.BytesIO(text)).load()
     except (

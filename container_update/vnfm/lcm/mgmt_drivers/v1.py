@@ -63,11 +63,7 @@ class V1Drivers(Drivers):
         return installed.read_bytes() == driver_file("v1").read_bytes()
 
     def work(self, record: VnfRecord) -> Modification | None:
-        """Return what our own driver would do at the end of a modification; None: nothing.
-
-        :param record: as the request modifies it.
-        :raises ContainerUpdateError: it would fail.
-        """
+        """Return what our own driver would do at a modification's end, or raise; None: nothing."""
         context, script = self.context, self.scripts[MODIFIED]
         self._refuse_other_file(MODIFIED, script, load(script.implementation), record.vnfd_id)
         instance = instance_object(context.instance_id, record, context.connection)
@@ -79,7 +75,6 @@ class V1Drivers(Drivers):
         """Run the driver of an event, for example ``modify_information_start``, if there is one.
 
         :param new: the folder of the package that a modification leads to.
-        :returns: the record as the driver leaves it.
         :raises ContainerUpdateError: the driver failed, or cannot be loaded.
         """
         script = self.scripts.get(event)
@@ -109,8 +104,7 @@ class V1Drivers(Drivers):
     def _refuse_other_file(
         self, event: str, script: InterfaceScript, driver: Any, vnfd_id: str
     ) -> None:
-        """Refuse a driver that differs from the copy in the recorded package, which at the end of a
-        modification is the new one, as in Tacker."""
+        """Refuse a driver that differs from the recorded package's copy, as Tacker does."""
         copy = file_of(event, script, self.context.package(vnfd_id))
         if copy.read_bytes() != _find_file(driver).read_bytes():
             raise PackageError(
@@ -125,10 +119,7 @@ def _find_file(driver: Any) -> Path:
 
 
 def load(name: str) -> Any:
-    """Return the driver with a name.
-
-    :raises DriverError: none is installed, or it cannot be loaded.
-    """
+    """Return the driver with a name; DriverError where it is not installed or not to be loaded."""
     _replace_missing_base()
     try:
         return DriverManager(NAMESPACE, name, invoke_on_load=True).driver
@@ -157,10 +148,7 @@ def _replace_missing_base() -> None:
 
 
 def instance_object(instance_id: str, record: VnfRecord, connection: Json) -> SimpleNamespace:
-    """Return the VnfInstance of a record.
-
-    :param connection: its VIM, with credentials.
-    """
+    """Return the VnfInstance of a record, with its VIM and the VIM's credentials."""
     info = record.info
     return SimpleNamespace(
         id=instance_id,

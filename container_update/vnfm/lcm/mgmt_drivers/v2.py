@@ -142,12 +142,7 @@ class V2Scripts(Drivers):
 
 
 def _wait(process: Process, context: OperationContext) -> tuple[int | None, str]:
-    """Wait until the script ends; end it where it must not go on.
-
-    It may then undo what it has begun: it gets SIGTERM, and some seconds later SIGKILL.
-
-    :returns: its exit status, None where it is to be killed; why it was ended, '' if it was not.
-    """
+    """Return the script's status, None if it is to be killed, and why it was ended, or ''."""
     seconds, why = context.service.settings.driver_seconds, ""
     deadline = time.monotonic() + seconds
     while (status := process.wait(_LOOK_SECONDS)) is None:
