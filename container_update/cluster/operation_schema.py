@@ -57,6 +57,7 @@ ORIGIN = complete(
 _MORE: Mapping[str, Schema] = {
     **dict.fromkeys(("before", "content"), _OBJECT),
     **dict.fromkeys(("digest", "change_cause", "manifest_digest"), TEXT),
+    "successor": LINE,
     **dict.fromkeys(("dropped", "pods"), _PAIRS),
     "removed": _TEXTS,
     "mends": TRUTH,
@@ -177,7 +178,8 @@ def checked_step(values: Any) -> Step:
         refuse_other_object(key, values.get(name))
     step = step_from_dict(values)
     if isinstance(step, ObjectStep):
-        object_key(values["key"])
+        for name in filter(None, (key.name, values.get("successor"))):
+            object_key({**values["key"], "name": name})
     return step
 
 
@@ -187,9 +189,8 @@ def object_key(values: Mapping[str, Any]) -> ObjectKey:
     :raises: one of :data:`~container_update.model.packing.DAMAGED`.
     """
     key = ObjectKey(**values)
-    for part in key.as_dict().values():
-        if not part.isprintable() or set(part) & set("/?%") or part in (".", ".."):
-            raise ValueError("expected the name of an object")
+    if not key.is_valid:
+        raise ValueError("expected the name of an object")
     return key
 
 

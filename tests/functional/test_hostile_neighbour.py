@@ -261,6 +261,96 @@ def test_a_forged_step_deletes_no_pods_but_those_of_its_workload(site: Cnf) -> N
     assert site.pods("Deployment", "theirs") == pods
 
 
+MASKED: dict[str, Json] = {
+    "another kind": {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "forged", "namespace": "NS"},
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "cluster-admin"},
+    },
+    "no namespace": {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "forged-NS"},
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "cluster-admin"},
+    },
+    "another namespace": {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "theirs", "namespace": "NS-beside"},
+        "data": {"x": "forged"},
+    },
+    "another name": {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "neighbour", "namespace": "NS"},
+        "data": {"x": "forged"},
+    },
+}
+"""What an object of a step says that it is, and its key does not."""
+
+
+@pytest.mark.parametrize("mask", MASKED)
+@pytest.mark.parametrize("action", ["CREATE", "REPLACE", "DELETE"])
+@pytest.mark.parametrize("kind", ["manifest", "config"])
+@pytest.mark.parametrize("verb", ["resume", "rollback", "update"])
+def test_a_forged_step_whose_object_is_another_one_writes_nothing(
+    site: Cnf, mask: str, action: str, kind: str, verb: str
+) -> None:
+    interrupt(site)
+    own = "cm" if action == "REPLACE" else "forged"
+    said = json.loads(json.dumps(MASKED[mask]).replace("NS", site.namespace))
+    live = site.get("ConfigMap", "cm") if own == "cm" else None
+    said["metadata"] |= (live or {}).get("metadata", {}) | said["metadata"] if live else {}
+    forged = {
+        "type": kind,
+        "key": site.key("ConfigMap", own).as_dict(),
+        "action": action,
+        "reasons": [],
+        "images": {},
+        "before": None if action == "CREATE" else said,
+        "content": None if action == "DELETE" else said,
+        "removed": [],
+    }
+    if kind == "manifest":
+        del forged["removed"]
+    forge(site, lambda record: record["steps"].append(forged))
+    with contextlib.suppress(ContainerUpdateError):
+        VERBS[verb](site)
+    assert written(site) == []
+
+
+@pytest.mark.parametrize("name", ["theirs", "../../NS-beside/deployments/theirs", {"a": 1}])
+@pytest.mark.parametrize("verb", ["resume", "update"])
+def test_a_forged_step_gives_no_workload_of_others_other_pods(
+    site: Cnf, name: object, verb: str
+) -> None:
+    """The Deployment that takes the place of one that goes gets as many pods."""
+    theirs = site.package({"theirs.yaml": workload("Deployment", "theirs")})
+    where = site.namespace if name == "theirs" else f"{site.namespace}-beside"
+    install(theirs, site.cluster, site.options, namespace=where, instance_id="another")
+    key = ObjectKey("apps", "Deployment", where, "theirs")
+    interrupt(site)
+    other = site.get("Deployment", "other")
+    other = site.admin.replace({**other, "spec": {**other["spec"], "replicas": 2}})
+    forged = {
+        "type": "manifest",
+        "key": site.key("Deployment", "other").as_dict(),
+        "action": "DELETE",
+        "reasons": [],
+        "images": {},
+        "before": other,
+        "content": None,
+        "successor": name.replace("NS", site.namespace) if isinstance(name, str) else name,
+    }
+    forge(site, lambda record: record["steps"].append(forged))
+    with contextlib.suppress(ContainerUpdateError):
+        VERBS[verb](site)
+    after = site.admin.get(key)
+    assert after is not None
+    assert after["spec"]["replicas"] == 1
+
+
 def test_an_update_goes_back_on_its_own_only_on_what_its_packages_describe(site: Cnf) -> None:
     """What bears no label may be anybody's; who asks for just this rollback has looked."""
     interrupt(site)
