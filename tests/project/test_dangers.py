@@ -39,7 +39,7 @@ DANGERS: dict[str, tuple[str, dict[str, str]]] = {
         {},
     ),
     "reads what another client may have written": (
-        r"(?<![.\w])unpack\(",
+        r"packing import .*\bunpack\b|def unpack\(data",
         {
             "container_update/model/packing.py": "defines it, within limits",
             "container_update/cluster/operation_codec.py": "operation_schema.py says which",
