@@ -57,6 +57,7 @@ ORIGIN = complete(
 _MORE: Mapping[str, Schema] = {
     **dict.fromkeys(("before", "content"), _OBJECT),
     **dict.fromkeys(("digest", "change_cause", "manifest_digest"), TEXT),
+    "successor": LINE,
     **dict.fromkeys(("dropped", "pods"), _PAIRS),
     "removed": _TEXTS,
     "mends": TRUTH,
@@ -171,16 +172,16 @@ def checked_step(values: Any) -> Step:
         refuse_other_object(key, values.get(name))
     step = step_from_dict(values)
     if isinstance(step, ObjectStep):
-        object_key(values["key"])
+        for name in filter(None, (key.name, values.get("successor"))):
+            object_key({**values["key"], "name": name})
     return step
 
 
 def object_key(values: Mapping[str, Any]) -> ObjectKey:
     """Return a key that others may have written, whose parts go into URLs; raises DAMAGED."""
     key = ObjectKey(**values)
-    for part in key.as_dict().values():
-        if not part.isprintable() or set(part) & set("/?%") or part in (".", ".."):
-            raise ValueError("expected the name of an object")
+    if not key.is_valid:
+        raise ValueError("expected the name of an object")
     return key
 
 

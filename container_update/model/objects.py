@@ -121,6 +121,15 @@ class ObjectKey:
         """The object holds configuration: a ConfigMap or a Secret of the core group."""
         return self.group == "" and self.kind in ("ConfigMap", "Secret")
 
+    @property
+    def is_valid(self) -> bool:
+        """No part leads elsewhere as a part of a URL."""
+        parts = self.as_dict().values()
+        return all(
+            part.isprintable() and not set(part) & set("/?%") and part not in (".", "..")
+            for part in parts
+        )
+
     def __str__(self) -> str:
         namespace = f"{self.namespace}/" if self.namespace else ""
         return f"{self.kind} {namespace}{self.name}"

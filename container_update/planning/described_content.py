@@ -48,23 +48,24 @@ def as_described(
         others = [each for each in manifests if each != forwards] or manifests
         covered = (each for each in manifests if covers(step.before, each))
         said = next(covered, others[0])
-        before = _only(step.before, said, live)
-        step = replace(step, before=before | _metadata(step.before, said, live, instance_id))
+        metadata = _metadata(step.before, said, live, instance_id)
+        before = _only(step.before, said, manifests, live) | metadata
+        step = replace(step, before=before)
     if content is None or forwards is None:
         return step
     named = frozenset[tuple[str, str]]().union(*map(stated_metadata, manifests))
     assert isinstance(step, (ConfigStep, ManifestStep))
     step = replace(step, dropped=tuple(entry for entry in step.dropped if entry in named))
     if isinstance(step, ManifestStep):
-        written = _only(content, forwards, live)
-        return replace(step, content=written | _metadata(content, forwards, None, instance_id))
+        metadata = _metadata(content, forwards, None, instance_id)
+        return replace(step, content=_only(content, forwards, manifests, live) | metadata)
     known = {name for each in manifests for name in diff.key_names(each)}
     removed = tuple(name for name in step.removed if name in known)
     return replace(step, content=forwards, removed=removed)
 
 
-def _only(body: Json, manifest: Json, live: Json | None) -> Json:
-    """Return the live body with the fields of a manifest."""
+def _only(body: Json, manifest: Json, manifests: Sequence[Json], live: Json | None) -> Json:
+    """Return the live body with the fields of a manifest, and with those of other clients."""
     now, around = live or {}, {"apiVersion", "kind", "metadata", "status"}
     is_rbac = str(body.get("apiVersion", "")).startswith(f"{RBAC}/")
     names = dict.fromkeys([*manifest, *body])
@@ -78,7 +79,11 @@ def _only(body: Json, manifest: Json, live: Json | None) -> Json:
         for name in names
         if name in body and (name in around or (name not in said and now.get(name) == body[name]))
     }
-    return {**kept, **said}
+    only = {**kept, **said}
+    if live is None:
+        return only
+    other = next((each for each in manifests if each != manifest), manifest)
+    return live_objects.with_fields_of_others(only, other, live)
 
 
 def _said(value: Any, said: Any, live: Any) -> Any:

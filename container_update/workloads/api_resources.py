@@ -73,7 +73,12 @@ class Resources:
         """By group, kind and method: whether it can be a dry run."""
 
     def object_path(self, key: ObjectKey) -> str:
-        """Return the path of an object's URL, in the version of its key where that is served."""
+        """Return the path of an object's URL, in the version of its key where that is served.
+
+        :raises ClusterError: its name leads elsewhere; a record in the cluster may say so.
+        """
+        if not key.is_valid:
+            raise ClusterError(f"{key}: expected the name of an object")
         return f"{self.collection_path(Collection.of(key), key.api_version)}/{key.name}"
 
     def collection_path(self, collection: Collection, wanted: str = "") -> str:

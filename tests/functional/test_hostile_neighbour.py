@@ -32,6 +32,7 @@ from container_update import (
     UpdateInterruptedError,
     UpdateRequest,
     abort,
+    change_package,
     connect,
     history,
     install,
@@ -42,6 +43,7 @@ from container_update import (
     undo,
     update,
 )
+from tests.functional import verbs
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.manifests import ENV, config_map, workload
 from tests.internals.core import (
@@ -193,7 +195,25 @@ def written(site: Cnf) -> list[str]:
 
 # --- journals -------------------------------------------------------------------------------------
 
+
+def change(site: Cnf, upgrade_type: str, old: str | None, new: str) -> object:
+    request = {"vnfdId": "vnfd-new", "additionalParams": {"upgrade_type": upgrade_type}}
+    packages: Any = {"old": old, "new": new}
+    return change_package(request, site.cluster, **site.where, options=site.options, **packages)
+
+
+STRATEGIES = {
+    "change: rolling": "RollingUpdate",
+    "change: Blue-Green": "BlueGreen",
+    "change: canary": "Canary",
+}
 VERBS: dict[str, Callable[[Cnf], object]] = {
+    **{
+        name: lambda site, how=how: change(site, how, site.old, site.request(OTHERS).new)  # type: ignore[misc]
+        for name, how in STRATEGIES.items()
+    },
+    "install": lambda site: install(site.old, site.cluster, site.options, **site.where),
+    "uninstall": lambda site: terminate(site.old, site.cluster, **site.where, options=site.options),
     "update": lambda site: site.update(OTHERS),
     "undo": lambda site: site.undo(),
     "resume": lambda site: site.resume(),
@@ -207,6 +227,11 @@ VERBS: dict[str, Callable[[Cnf], object]] = {
     ),
 }
 ENDS_OF_A_HOLD = ("promote", "abort")
+
+
+def test_each_verb_is_one_of_these() -> None:
+    names = {verb.name for verb in (*verbs.VERBS, *verbs.ENDS_OF_A_HOLD)}
+    assert names <= VERBS.keys() & ENDS.keys() & BY_THE_RECORD.keys() & HOST_ENDS.keys()
 
 
 def keep_up(site: Cnf, goal: Goal) -> object:
@@ -259,6 +284,96 @@ def test_a_forged_step_deletes_no_pods_but_those_of_its_workload(site: Cnf) -> N
     forge(site, lambda record: record["steps"].append(forged))
     site.resume()
     assert site.pods("Deployment", "theirs") == pods
+
+
+MASKED: dict[str, Json] = {
+    "another kind": {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "forged", "namespace": "NS"},
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "cluster-admin"},
+    },
+    "no namespace": {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "forged-NS"},
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "cluster-admin"},
+    },
+    "another namespace": {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "theirs", "namespace": "NS-beside"},
+        "data": {"x": "forged"},
+    },
+    "another name": {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "neighbour", "namespace": "NS"},
+        "data": {"x": "forged"},
+    },
+}
+"""What an object of a step says that it is, and its key does not."""
+
+
+@pytest.mark.parametrize("mask", MASKED)
+@pytest.mark.parametrize("action", ["CREATE", "REPLACE", "DELETE"])
+@pytest.mark.parametrize("kind", ["manifest", "config"])
+@pytest.mark.parametrize("verb", ["resume", "rollback", "update"])
+def test_a_forged_step_whose_object_is_another_one_writes_nothing(
+    site: Cnf, mask: str, action: str, kind: str, verb: str
+) -> None:
+    interrupt(site)
+    own = "cm" if action == "REPLACE" else "forged"
+    said = json.loads(json.dumps(MASKED[mask]).replace("NS", site.namespace))
+    live = site.get("ConfigMap", "cm") if own == "cm" else None
+    said["metadata"] |= (live or {}).get("metadata", {}) | said["metadata"] if live else {}
+    forged = {
+        "type": kind,
+        "key": site.key("ConfigMap", own).as_dict(),
+        "action": action,
+        "reasons": [],
+        "images": {},
+        "before": None if action == "CREATE" else said,
+        "content": None if action == "DELETE" else said,
+        "removed": [],
+    }
+    if kind == "manifest":
+        del forged["removed"]
+    forge(site, lambda record: record["steps"].append(forged))
+    with contextlib.suppress(ContainerUpdateError):
+        VERBS[verb](site)
+    assert written(site) == []
+
+
+@pytest.mark.parametrize("name", ["theirs", "../../NS-beside/deployments/theirs", {"a": 1}])
+@pytest.mark.parametrize("verb", ["resume", "update"])
+def test_a_forged_step_gives_no_workload_of_others_other_pods(
+    site: Cnf, name: object, verb: str
+) -> None:
+    """The Deployment that takes the place of one that goes gets as many pods."""
+    theirs = site.package({"theirs.yaml": workload("Deployment", "theirs")})
+    where = site.namespace if name == "theirs" else f"{site.namespace}-beside"
+    install(theirs, site.cluster, site.options, namespace=where, instance_id="another")
+    key = ObjectKey("apps", "Deployment", where, "theirs")
+    interrupt(site)
+    other = site.get("Deployment", "other")
+    other = site.admin.replace({**other, "spec": {**other["spec"], "replicas": 2}})
+    forged = {
+        "type": "manifest",
+        "key": site.key("Deployment", "other").as_dict(),
+        "action": "DELETE",
+        "reasons": [],
+        "images": {},
+        "before": other,
+        "content": None,
+        "successor": name.replace("NS", site.namespace) if isinstance(name, str) else name,
+    }
+    forge(site, lambda record: record["steps"].append(forged))
+    with contextlib.suppress(ContainerUpdateError):
+        VERBS[verb](site)
+    after = site.admin.get(key)
+    assert after is not None
+    assert after["spec"]["replicas"] == 1
 
 
 def test_an_update_goes_back_on_its_own_only_on_what_its_packages_describe(site: Cnf) -> None:
@@ -399,6 +514,19 @@ ENDS: dict[str, Callable[[Described], object]] = {
     "rollback": lambda d: rollback(
         d.site.cluster, d.site.options, **d.site.where, packages=[d.old, d.new]
     ),
+    "update": lambda d: update(
+        UpdateRequest(old="", new=d.new, **d.site.where), d.site.cluster, d.site.options
+    ),
+    **{
+        name: lambda d, how=how: change(d.site, how, d.old, d.other)  # type: ignore[misc]
+        for name, how in STRATEGIES.items()
+    },
+    "install": lambda d: install(d.old, d.site.cluster, d.site.options, **d.site.where),
+    "uninstall": lambda d: terminate(d.old, d.site.cluster, **d.site.where, options=d.site.options),
+    "heal": lambda d: keep_up(d.site, Heal(HealRequest(d.old, **d.site.where))),
+    "scale": lambda d: keep_up(d.site, Scale(ScaleRequest(d.old, {"VDU1": 2}, **d.site.where))),
+    "undo": lambda d: undo(d.site.cluster, d.site.options, **d.site.where, packages=[d.old, d.new]),
+    **{name: lambda d, end=VERBS[name]: end(d.site) for name in ENDS_OF_A_HOLD},  # type: ignore[misc]
 }
 
 
@@ -418,11 +546,15 @@ def test_a_forged_step_writes_only_what_the_packages_say_elsewhere(
         with pytest.raises(UpdateInterruptedError):
             update(described.request(described.new), site.cluster, site.options, cancel, stop)
         forge(site, lambda record: record["steps"].append(described.step(part)))
+        if verb in ENDS_OF_A_HOLD:
+            hold(site)
         with contextlib.suppress(ContainerUpdateError):
             ENDS[verb](described)
-        assert described.is_as_described()
+        is_gone = verb == "uninstall" and site.admin.get(described.key) is None
+        assert is_gone or described.is_as_described()
     finally:
-        site.admin.delete(described.key)
+        if site.admin.get(described.key):
+            site.admin.delete(described.key)
 
 
 WITHOUT: dict[str, Callable[[Json], object]] = {
@@ -441,7 +573,7 @@ WITHOUT: dict[str, Callable[[Json], object]] = {
 @pytest.mark.parametrize("kind", ["config", "manifest"])
 @pytest.mark.parametrize("what", WITHOUT)
 @pytest.mark.parametrize("part", ["before", "content", "both"])
-@pytest.mark.parametrize("verb", ENDS)
+@pytest.mark.parametrize("verb", ["the same update", "another update", "resume", "rollback"])
 def test_a_forged_step_leaves_others_their_keys_and_labels_elsewhere(
     site: Cnf, kind: str, what: str, part: str, verb: str
 ) -> None:
@@ -610,10 +742,31 @@ def test_a_forged_record_about_what_is_not_the_vnfs_is_refused(site: Cnf, forged
     assert written(site) == []
 
 
-@pytest.mark.parametrize("shared", [False, True], ids=["", "with what is shared"])
+BY_THE_RECORD: dict[str, Callable[[Described], object]] = {
+    **ENDS,
+    **{
+        name: lambda d, how=how: change(d.site, how, None, d.other)  # type: ignore[misc]
+        for name, how in STRATEGIES.items()
+    },
+    "update": lambda d: update(
+        UpdateRequest(old="", new=d.other, **d.site.where), d.site.cluster, d.site.options
+    ),
+    "uninstall": lambda d: terminate(d.new, d.site.admin, **d.site.where, options=d.site.options),
+    "uninstall, with what is shared": lambda d: terminate(
+        d.new,
+        d.site.admin,
+        **d.site.where,
+        options=d.site.options,
+        included=Included(shared=True),
+    ),
+}
+"""What may go by what the record of the instance says that it runs from."""
+
+
+@pytest.mark.parametrize("verb", BY_THE_RECORD)
 @pytest.mark.parametrize("place", EVIL)
-def test_a_forged_record_has_uninstall_delete_nothing_that_is_elsewhere(
-    site: Cnf, place: str, shared: bool
+def test_a_forged_record_has_no_verb_delete_what_is_elsewhere(
+    site: Cnf, place: str, verb: str
 ) -> None:
     """The package describes something in each of these places, and the record more than that."""
     described = Described(site, place)
@@ -628,13 +781,8 @@ def test_a_forged_record_has_uninstall_delete_nothing_that_is_elsewhere(
             record["manifests"].append([named.as_dict(), *record["manifests"][0][1:3], what])
         data = {**body["data"], "instance": base64.b64encode(pack(record)).decode()}
         site.admin.replace({**body, "data": data})
-        terminate(
-            described.new,
-            site.admin,
-            **site.where,
-            options=site.options,
-            included=Included(shared=shared),
-        )
+        with contextlib.suppress(ContainerUpdateError):
+            BY_THE_RECORD[verb](described)
         assert written(site) == []
         beside = site.admin.get(key(site, "/Namespace//NS-beside"))
         assert beside is not None
@@ -722,20 +870,58 @@ HOST_ENDS: dict[str, Callable[[Cnf, KubernetesCluster], object]] = {
     "another update": lambda site, host: update(
         site.request({**NEW, "other": OTHERS["other"]}), host, site.options
     ),
+    "update": lambda site, host: update(site.request(NEW), host, site.options),
+    **{
+        name: lambda site, _, how=how: change(site, how, site.old, site.request(NEW).new)  # type: ignore[misc]
+        for name, how in STRATEGIES.items()
+    },
+    **{
+        name: lambda site, _, do=VERBS[name]: do(site)  # type: ignore[misc]
+        for name in ("install", "uninstall", "heal", "scale", "undo", "promote", "abort")
+    },
 }
+"""The client of the site is that of the host by then."""
 
 
 @pytest.mark.parametrize("end", HOST_ENDS)
 def test_a_signed_journal_that_is_put_back_after_its_operation_undoes_nothing(
     site: Cnf, host: KubernetesCluster, end: str
 ) -> None:
+    site.cluster = host
     interrupt(site, host)
     copy = journal_of(site)
     resume(host, site.options, **site.where)
     site.admin.create(again(copy))
-    HOST_ENDS[end](site, host)
-    assert site.get("ConfigMap", "cm")["data"] == {"setting": "new"}
-    assert site.admin.get(ObjectKey.of(copy)) is None
+    with contextlib.suppress(ContainerUpdateError):
+        HOST_ENDS[end](site, host)
+    live = site.admin.get(site.key("ConfigMap", "cm"))
+    if end in ("uninstall", "undo", "heal"):  # and what it does itself is done once
+        assert live is None or live["data"] == {"setting": "old"}
+    else:
+        assert live is not None
+        assert live["data"] == {"setting": "new"}
+    assert end in ENDS_OF_A_HOLD or site.admin.get(ObjectKey.of(copy)) is None
+
+
+@pytest.mark.parametrize("end", ENDS_OF_A_HOLD)
+def test_a_change_that_waits_and_is_put_back_after_its_end_is_ended_once(
+    site: Cnf, host: KubernetesCluster, end: str
+) -> None:
+    new = site.request({**OLD, "web": workload("Deployment", "web", image=IMAGES[1])}).new
+    request = {
+        "vnfdId": "new",
+        "additionalParams": {"upgrade_type": "BlueGreen", "hold": True},
+    }
+    packages: Any = {"old": site.old, "new": new}
+    site.cluster = host
+    assert change_package(request, host, **site.where, options=site.options, **packages).held
+    copy = journal_of(site)
+    promote(host, site.options, **site.where)
+    before = {name: site.pods("Deployment", name) for name in ("web", "other")}
+    site.admin.create(again(copy))
+    with contextlib.suppress(ContainerUpdateError):
+        VERBS[end](site)
+    assert {name: site.pods("Deployment", name) for name in ("web", "other")} == before
 
 
 def again(copy: Json) -> Json:
@@ -744,7 +930,7 @@ def again(copy: Json) -> Json:
     return {**copy, "metadata": metadata}
 
 
-@pytest.mark.parametrize("end", HOST_ENDS)
+@pytest.mark.parametrize("end", ["rollback", "resume", "another update"])
 @pytest.mark.parametrize("history", [0, 2])
 def test_a_signed_journal_that_is_put_back_when_no_history_knows_it_any_more_is_refused(
     site: Cnf, host: KubernetesCluster, end: str, history: int

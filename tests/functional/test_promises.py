@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event as Flag
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
@@ -26,6 +26,7 @@ from container_update import (
     ResumeStarted,
     Step,
     StepResult,
+    StepWait,
     UndoIncompleteError,
     UndoStarted,
     UpdateFailedError,
@@ -203,12 +204,42 @@ def test_stopped_at_any_event_it_is_undone_or_left_for_another_run(
                     break
 
 
-def stopped_at(site: Site, verb: Verb, number: int, *, leaves: bool) -> bool:
-    """Stop a run at one of its events, and check what it leaves; return whether it has so many."""
+REACHED_BY: dict[type[Event], str] = {
+    Plan: "update",
+    Step: "change: rolling",
+    StepWait: "update",
+    StepResult: "uninstall",
+    UndoStarted: "another operation",
+    ResumeStarted: "resume",
+}
+"""A verb that has each event of a run."""
+
+
+def test_each_event_of_a_run_is_one_at_which_it_is_stopped() -> None:
+    assert REACHED_BY.keys() == set(get_args(Event))
+
+
+@pytest.mark.parametrize("kind", REACHED_BY, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("leaves", [False, True])
+def test_stopped_at_each_kind_of_event_it_is_undone_or_left_for_another_run(
+    kind: type[Event], leaves: bool, lab: Lab
+) -> None:
+    (verb,) = (each for each in (*VERBS, *RECOVERIES) if each.name == REACHED_BY[kind])
+    with arranged(lab, verb) as site:
+        assert stopped_at(site, verb, 1, leaves=leaves, kind=kind)
+
+
+def stopped_at(
+    site: Site, verb: Verb, number: int, *, leaves: bool, kind: type[object] = object
+) -> bool:
+    """Stop a run at one of its events, and check what it leaves; return whether it has so many.
+
+    :param kind: the events that count.
+    """
     cancel, events = CancelToken(), itertools.count(1)
 
-    def stop(_: Event) -> None:
-        if next(events) == number:
+    def stop(event: Event) -> None:
+        if isinstance(event, kind) and next(events) == number:
             cancel.request("by the test", keep_journal=leaves)
 
     states, place = [verb.new], f"stopped at event {number}"

@@ -29,10 +29,23 @@ DANGERS: dict[str, tuple[str, dict[str, str]]] = {
             "container_update/model/programs.py": "all programs, by one table, without a shell",
         },
     ),
+    "starts a program that is in no table": (
+        r"(?<!class )\bProgram\(",
+        {"container_update/model/programs.py": "the table"},
+    ),
     "runs a shell": (r"shell\s*=\s*True|os\.system|os\.popen|getoutput|/bin/(ba)?sh", {}),
     "runs text as code": (
         r"(?<![\w.])(eval|exec|compile|__import__)\(",
         {},
+    ),
+    "reads what another client may have written": (
+        r"packing import .*\bunpack\b|def unpack\(data",
+        {
+            "container_update/model/packing.py": "defines it, within limits",
+            "container_update/cluster/operation_codec.py": "operation_schema.py says which",
+            "container_update/cluster/instance_record.py": "operation_schema.py says which",
+            "container_update/openstack/record.py": "by a holder of the key",
+        },
     ),
     "imports by a name that it was given": (
         r"import_module\(|spec_from_file_location|run_path|run_module",

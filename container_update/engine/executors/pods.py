@@ -11,7 +11,7 @@ from container_update.engine import claims
 from container_update.engine.context import StepExecutor
 from container_update.engine.writer import ChangedByAnotherError
 from container_update.model.errors import ClusterError
-from container_update.model.objects import ObjectKey
+from container_update.model.objects import ObjectKey, instance_of
 from container_update.model.outcome import Reverted
 from container_update.model.plan import Action
 from container_update.planning.steps import ManifestStep, PodsStep, ScaleStep
@@ -101,6 +101,8 @@ class ScaleExecutor(StepExecutor[ScaleStep]):
         key = replace(removal.key, name=removal.successor)
         old, new = self.cluster.get(removal.key), self.cluster.get(key)
         if old is None or new is None or is_deleting(old) or is_deleting(new):
+            return False
+        if instance_of(new) != (self.writer.instance_id or None):  # a journal may name any
             return False
         has, needs = replicas(new), replicas(old)
         if needs == has or not (needs or also_none) or (needs < has != planned):

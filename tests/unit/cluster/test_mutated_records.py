@@ -9,15 +9,21 @@ import gzip
 import itertools
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from container_update.cluster import operation_codec as codec
+from container_update.cluster import operation_schema as schemas
 from container_update.cluster.instance_record import InstanceRecord
+from container_update.cluster.operation import Operation, Origin, Result, Revision
 from container_update.model.errors import ContainerUpdateError, UpdateInProgressError
 from container_update.model.objects import Json, ObjectKey
-from container_update.model.plan import Action
+from container_update.model.packing import unpack
+from container_update.model.pauses import GateStep, HoldStep
+from container_update.model.plan import Action, Step
+from container_update.model.scripts import ScriptStep, VduChange
 from container_update.planning.steps import (
     ConfigStep,
     ManifestStep,
@@ -45,7 +51,10 @@ KINDS = (
 )
 BOTH = in_circles(Circle.DEFAULT, Circle.THOROUGH)
 PACKAGE = {"source": "a.zip", "product": "upf", "version": "1", "sha256": "0"}
-ORIGIN = {"kind": "update", "user": "u", "host": "h", "packages": [PACKAGE], "undoes": None}
+ORIGIN = {
+    "kind": "update", "user": "u", "host": "h", "packages": [PACKAGE], "undoes": None,
+    "scripts": {"new": "a.py"}, "why": "w",
+}  # fmt: skip
 SERVICE = ObjectKey("", "Service", "ns", "x")
 CM = {"group": "", "kind": "ConfigMap", "namespace": "ns", "name": "cm"}
 
@@ -98,7 +107,21 @@ def steps() -> list[ObjectStep]:
     ]
 
 
-STEPS = [json.loads(json.dumps(step_to_dict(step))) for step in steps()]
+def pauses() -> list[Step]:
+    vdu = VduChange(
+        "VDU1", "web", "web-2", {"kind": "Deployment", "namespace": "ns", "services": []}
+    )
+    script = ScriptStep.of("new", "Scripts/a.py", vdu)
+    gate = GateStep.of("canary", "up", at_least=1.0)
+    return [script, HoldStep.of("canary", 1.0), replace(gate, script=script)]
+
+
+STEPS = [json.loads(json.dumps(step_to_dict(step))) for step in (*steps(), *pauses())]
+CONTEXT: Json = {
+    "request": {"vnfdId": "v"},
+    **{"old": "", "new": "", "defFiles": ["a.yaml"], "oneNamespace": False, "instance": {}},
+    "facts": {name: {"a": "b"} for name in ("names", "network", "storage")},
+}
 RIGHT: Json = {
     "head": {**HEAD, "origin": ORIGIN},
     "content": {
@@ -106,6 +129,7 @@ RIGHT: Json = {
         "steps": STEPS,
         "podsBefore": [[CM, ["uid"]]],
         "objects": [CM],
+        "context": CONTEXT,
         "defFiles": ["a.yaml"],
     },
 }
@@ -142,6 +166,34 @@ def use(found: tuple[ObjectStep, ...]) -> None:
             ask(live)
         with contextlib.suppress(KeyError):  # without a uid it is another object
             step.is_untouched(live)
+
+
+def test_each_type_of_step_is_mutated_and_has_a_schema_of_all_its_fields() -> None:
+    """What a step has besides would be read from the cluster as another client wrote it."""
+    names = {each["type"]: each.keys() - {"type"} for each in STEPS}
+    without = {name: fields - schemas._STEPS[name].fields.keys() for name, fields in names.items()}
+    assert names.keys() == schemas._STEPS.keys()
+    assert not any(without.values()), without
+
+
+def test_each_part_of_a_record_is_mutated_and_has_a_schema_of_all_its_fields() -> None:
+    common = {"format", "operation", "host", "started", "goal", "instance_id"}
+    origin = {"kind": "update", "user": "u", "host": "h"}
+    running = Operation(**dict.fromkeys(common - {"format"}, "x"), origin=Origin(**origin))
+    ended = {"ended": "", "seconds": 1.0, "result": Result.DONE, "changes": 1, "journal": "u"}
+    data = codec.encode(Revision(**vars(running), number=1, **ended), "ns").head
+    head, content = json.loads(data["operation"]), unpack(data["content"])
+    record = unpack(InstanceRecord(None, ()).encode("ns"))
+    for written, schema, right in (
+        ({name: head[name] for name in head.keys() - common}, schemas.HEAD, RIGHT["head"]),
+        (head["origin"], schemas.ORIGIN, RIGHT["head"]["origin"]),
+        (head["end"], schemas._END, {**END, "journal": "u"}),
+        (content, schemas.CONTENT, RIGHT["content"]),
+        (CONTEXT, schemas.CONTEXT, RIGHT["content"]["context"]),
+        (record, schemas.INSTANCE, INSTANCE),
+    ):
+        assert written.keys() == schema.fields.keys()
+        assert written.keys() <= right.keys()
 
 
 PARTS = pytest.mark.parametrize("part", RIGHT)

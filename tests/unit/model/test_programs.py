@@ -53,6 +53,8 @@ def test_each_program_gets_the_variables_of_the_table(monkeypatch: pytest.Monkey
         name: variables or (() if variables is not None else None)
         for name, variables in REACHES.items()
     }
+    made = {name for name, value in vars(programs).items() if isinstance(value, programs.Program)}
+    assert {vars(programs)[name].name for name in made} == REACHES.keys()
     for each in programs.PROGRAMS:
         seen = each.environment().items() & CREDENTIALS.items()
         assert not seen or each.inherits is None, each.name
@@ -90,15 +92,29 @@ def login(folder: Path) -> object:
     return oci.credentials("registry.example.org")
 
 
-@pytest.mark.parametrize(
-    ("program", "door", "operands"),
-    [
-        ("helm", chart, ["upf", "FOLDER"]),
-        ("kubectl", kustomization, ["FOLDER"]),
-        ("openssl", signed, None),
-        ("docker-credential-safe", login, None),
-    ],
-)
+DOORS: dict[str, tuple[str, Door, list[str] | None]] = {
+    "helm": ("helm", chart, ["upf", "FOLDER"]),
+    "kubectl": ("kubectl", kustomization, ["FOLDER"]),
+    "openssl": ("openssl", signed, None),
+    "docker-credential-*": ("docker-credential-safe", login, None),
+}
+"""The name of its file, what has it started, and its operands."""
+ELSEWHERE = {
+    "the exec plugin of a kubeconfig": "cluster/login/test_exec_plugin.py",
+    "a script of a package": "engine/test_coordination.py",
+    "toscaparser": "package/test_tosca.py",
+    "the reader of a driver's answer": "../vnfm/test_driver_scripts.py",
+}
+"""Programs with no words of others but a script's path; what is tried with them."""
+
+
+def test_each_program_is_started_with_words_and_credentials_that_it_must_not_get() -> None:
+    unit = Path(__file__).parents[1]
+    assert DOORS.keys() | ELSEWHERE.keys() == REACHES.keys()
+    assert [path for path in ELSEWHERE.values() if not (unit / path).is_file()] == []
+
+
+@pytest.mark.parametrize(("program", "door", "operands"), DOORS.values(), ids=DOORS)
 @pytest.mark.parametrize("folder", ["upf", "--post-renderer=sh"])
 def test_a_program_gets_no_credentials_and_no_word_of_others_as_an_option(
     tmp_path: Path,

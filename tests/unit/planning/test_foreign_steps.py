@@ -9,6 +9,7 @@ from container_update.model.objects import INSTANCE_LABEL, Json, ObjectKey
 from container_update.model.plan import Action
 from container_update.planning.foreign_steps import Owned
 from container_update.planning.steps import ManifestStep
+from container_update.planning.steps.manifest import manifest_digest, with_recorded_digest
 
 BESIDE = ObjectKey("", "ConfigMap", "beside", "there")
 HERE = ObjectKey("", "ConfigMap", "cnf", "here")
@@ -85,3 +86,46 @@ def test_what_a_package_describes_and_another_instance_has_is_not_written(key: O
     assert about.unknown([step]) == (key,), "its label is read"
     live = {key: body(key, "1", "another")}
     assert about.trusted_steps([step], live, Action.DELETE) == ((), (key,))
+
+
+TEAM = ObjectKey("", "Service", "beside", "there")
+
+
+def service(**spec: object) -> Json:
+    metadata = {"name": "there", "namespace": "beside", "labels": {INSTANCE_LABEL: "one"}}
+    ports = {"ports": [{"port": 80, "protocol": "TCP"}]}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": ports | spec}
+
+
+@pytest.mark.parametrize("part", ["before", "content", "both"])
+@pytest.mark.parametrize("mends", [False, True])
+def test_a_field_of_another_client_elsewhere_stays_where_a_journal_leaves_it_out(
+    part: str, mends: bool
+) -> None:
+    """The journal's own writer may have left it out, so that the updater takes it away."""
+    fields: Json = {"f:spec": {"f:externalIPs": {}}}
+    theirs = {"manager": "their-operator", "operation": "Update", "fieldsV1": fields}
+    live = service(externalIPs=["192.0.2.1"], sessionAffinity="None")
+    live["metadata"] |= {"managedFields": [theirs], "uid": "u"}
+    old, new = (service(sessionAffinity=value) for value in ("None", "ClientIP"))
+    forged = {key: value for key, value in live["spec"].items() if key != "externalIPs"}
+    without = with_recorded_digest(live, manifest_digest(new))
+    without["spec"] = {**forged, "sessionAffinity": "ClientIP"}
+    whole = {**without, "spec": {**live["spec"], "sessionAffinity": "ClientIP"}}
+    step = ManifestStep(
+        TEAM,
+        Action.REPLACE,
+        live if part == "content" else {**live, "spec": forged},
+        content=whole if part == "before" else without,
+        mends=mends,
+    )
+    about = Owned("one", "cnf", {TEAM: [old, new]}, frozenset({"cnf", "beside"}), all_of_it=True)
+    ((believed,), foreign) = about.trusted_steps([step], {TEAM: live}, Action.DELETE)
+    assert foreign == ()
+    written = believed.with_change(live)
+    assert written["spec"]["externalIPs"] == ["192.0.2.1"]
+    assert written["spec"]["sessionAffinity"] == "ClientIP"
+    undone = believed.without_change(written)
+    assert (undone["spec"]["externalIPs"], undone["spec"]["sessionAffinity"]) == (
+        *(["192.0.2.1"], "None"),
+    )
