@@ -250,7 +250,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     ),
     "change": (
         "change v1.csar v2.csar --upgrade-type Blue-Green --plan",
-        "change v1.csar v2.csar --upgrade-type RollingUpdate --vdu VDU1",
+        "change v2.csar --upgrade-type RollingUpdate --vdu VDU1",
     ),
     "install": (
         "install v1.csar -n core --instance-id upf-1",
@@ -262,8 +262,8 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     ),
     "history": (
         "history -n core            a table; -A: of all namespaces",
-        "history 14 -n core         who, when, from which package, what it did and why",
-        "history 14 --diff -n core  the lines and images that it changed",
+        "history 14 -n core         who, when, why, and what it did",
+        "history 14 --diff -n core  the lines and images it changed",
         "history --last -o markdown > ticket.md",
     ),
     "undo": (
@@ -272,12 +272,12 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     ),
     "status": (
         "status -n core",
-        "status --watch -n core   follow the operation until it has ended",
+        "status --watch -n core   follow an operation to its end",
     ),
     "list": ("list", "list -A -o json"),
     "resume": (
         "resume -n core",
-        "resume v1.csar v2.csar -n core   a change with coordination scripts",
+        "resume v1.csar v2.csar -n core   a change with scripts",
     ),
     "rollback": ("rollback -n core",),
     "freeze": ("freeze -n core --until 8h -m 'night of the football final'",),

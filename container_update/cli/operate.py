@@ -15,7 +15,12 @@ from container_update.cli import connection
 from container_update.cli.arguments import option_arguments
 from container_update.cli.terminal import advice, approval, output
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
-from container_update.model.errors import ChangeNeededError, ContainerUpdateError, NotInstalledError
+from container_update.model.errors import (
+    ChangeNeededError,
+    ContainerUpdateError,
+    MissingError,
+    NotInstalledError,
+)
 from container_update.model.plan import Plan
 from container_update.model.requests import (
     ChangePackageRequest,
@@ -95,7 +100,7 @@ def show(parsed: argparse.Namespace, out: TextIO, request: Asked) -> int:
         with _show_refused_plan(parsed, out):
             try:
                 plan = with_images_checked(preview(goal, cluster, options), cluster, options)
-            except ChangeNeededError:
+            except (ChangeNeededError, MissingError):
                 _show_change(request(), parsed, out, cluster, options)
                 raise
         status = _present(plan, parsed, out, request, cluster)

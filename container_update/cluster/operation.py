@@ -16,7 +16,8 @@ from datetime import datetime
 from typing import Any
 
 from container_update.model.objects import Manifest, ObjectKey
-from container_update.model.operation import OperationRecord, Phase
+from container_update.model.operation import OperationRecord, Phase, StepProgress
+from container_update.model.outcome import StepState
 from container_update.model.pauses import HoldStep
 from container_update.model.plan import INSTALL, UNDO, UPDATE, Step
 from container_update.model.requests import PackageIdentity
@@ -104,6 +105,18 @@ class Operation(OperationRecord):
         holds = (step for step in self.steps if isinstance(step, HoldStep) and step.needs_person)
         here = (step for step in holds if step.group == self.ended_groups)
         return next(here, None) if self.phase is Phase.UPDATE else None
+
+    def states_at_hold(self) -> tuple[StepProgress, ...]:
+        """Return how far each step is while it waits for a person; empty while it does not."""
+        if (hold := self.held_at) is None:
+            return ()
+
+        def state_of(step: Step) -> StepState:
+            if step is hold:
+                return StepState.HELD
+            return StepState.DONE if step.group < self.ended_groups else StepState.NOT_STARTED
+
+        return tuple(StepProgress(state_of(step).value) for step in self.steps)
 
     @property
     def object_steps(self) -> tuple[ObjectStep, ...]:

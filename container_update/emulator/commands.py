@@ -30,7 +30,7 @@ examples:
 """
 _EMULATE_EXAMPLE = """\
 example:
-  container-update try emulate --write-kubeconfig embedded.conf --slow 5s --fail 'upf:*'
+  container-update try emulate --write-kubeconfig kubeconfig --fail 'upf:*'
 """
 
 
@@ -52,9 +52,10 @@ def _add_demo_arguments(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("--guide", choices=("v1", "v2"), default="v1",
         help="the user guide of the update (default: %(default)s)")  # fmt: skip
-    add("--scenario", default="modify", choices=_SCENARIOS,
+    add("--scenario", default="modify", choices=_SCENARIOS, metavar="NAME",
         help="modify: the user guide's update; failure: the same with an image that cannot be "
-        "pulled; others: a change of the VNF package (default: %(default)s)")  # fmt: skip
+        f"pulled; {', '.join(_SCENARIOS[2:])}: a change of the VNF package "
+        "(default: %(default)s)")  # fmt: skip
 
 
 def demo(parsed: argparse.Namespace, out: TextIO) -> int:

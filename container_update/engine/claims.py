@@ -98,8 +98,8 @@ def _taken_over(claim: Json, step: ManifestStep) -> str:
     size, owner = get_at(claim, _SIZE), instance_of(claim)
     whose = f", VNF instance {owner}'s" if owner else ""
     return (
-        f"is there already{whose}, with {size}: {step.key} starts with the data on its volume; "
-        "delete the claim first to start without"
+        f"already exists{whose}, with {size}: {step.key} starts with the data on its volume; "
+        "to start without it, delete the claim first"
     )
 
 

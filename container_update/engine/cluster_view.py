@@ -78,14 +78,15 @@ class ClusterView:
         journal = self.journal
         record, lease = journal.read(), self._lease()
         leftovers = journal.leftovers() if record is None else ()
-        current = operation.Status(record, leftovers=leftovers)
+        held = record.states_at_hold() if record is not None else ()
+        current = operation.Status(record, leftovers=leftovers, states=held)
         if lease is None:
             return current
         current = replace(current, frozen=frozen_by(lease, utc_now()))
         if (holder := _holder_of(lease)) is not None:
             expired = not holder.seems_alive(utc_now())
-            held = f"since {holder.since}"
-            current = replace(current, holder=holder.identity, held=held, expired=expired)
+            since = f"since {holder.since}"
+            current = replace(current, holder=holder.identity, held=since, expired=expired)
         noted = Noted.of(lease, record) if record is not None else None
         if noted is None:
             return current

@@ -72,8 +72,9 @@ def _notes(
         lost = {str(each.workload) for each in owners if each}
         if lost and None not in owners:
             text = (
-                f"is not of this VNF, and selects none of the new pods of {', '.join(sorted(lost))}"
-                ": all of its pods go, so its traffic is lost unless its selector is changed too"
+                "does not belong to this VNF, and selects none of the new pods of "
+                f"{', '.join(sorted(lost))}: all of its pods go, so its "
+                "traffic is lost unless its selector is changed too"
             )
             yield Note(key, text)
 

@@ -112,8 +112,8 @@ def refuse_unfit(request: Saveable) -> None:
         )
     if next(secrets_in(values.get("body")), None) is not None:
         raise NotSavedError(
-            "a saved plan: expected a request without passwords and tokens, found one in it: the "
-            "file keeps the request, take them out of it"
+            "a saved plan: expected a request without passwords and tokens, found one: remove it, "
+            "because the file keeps the request"
         )
 
 
@@ -157,7 +157,7 @@ def save(path: Path, plan: Plan, request: Saveable, server: str) -> None:
         },
     )
     if path.exists() and _read(path) is None:
-        raise NotSavedError(f"{path} is another file than a saved plan: choose a new name")
+        raise NotSavedError(f"{path} is not a saved plan: choose another name")
     try:
         _write(path, json.dumps(body, indent=2) + "\n")
     except OSError as error:
@@ -175,7 +175,7 @@ def load(path: Path) -> Mapping[str, Any] | None:
         expected = _REQUESTS[verb if verb in tuple(_VERBS) else "update"]
         wrong = expected.first_violation(body["request"], ("request",))
     if wrong is not None:
-        raise PlanError(f"{path}: no saved plan as this program writes it: {wrong}: make it again")
+        raise PlanError(f"{path}: the saved plan is damaged: {wrong}: make it again")
     return body
 
 
@@ -206,7 +206,7 @@ def _differences(saved: Mapping[str, Any], plan: Plan, server: str) -> Iterator[
     sides = ("the old package", "the new package") if len(packages) > 1 else ("the package",)
     for side, was, now in zip(sides, packages, plan.packages, strict=False):
         if was["sha256"] != now.sha256:
-            yield f"{side} {now.source} is another one than then"
+            yield f"{side} {now.source} has another hash than then"
     versions, before = _versions(plan), saved["versions"]
     moved = [name for name in before if before[name] != versions.get(name)]
     if moved:

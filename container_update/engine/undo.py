@@ -38,8 +38,8 @@ from container_update.workloads.registry import is_workload
 LOG = logging.getLogger(__name__)
 
 _WAITING = "waits until its configuration is as before"
-_STILL_USED = "kept: what serves in place of its pods is not back"
-_NAME_TAKEN = "waits until the new pods have been handed back, they serve"
+_STILL_USED = "kept: it serves in place of the old pods, which are not back"
+_NAME_TAKEN = "waits until the new pods, which serve, are handed back"
 
 _ATTEMPTS = 3
 _PAUSE = 0.2

@@ -307,7 +307,7 @@ def apply_plan(
     """
     saved = saved_plan.load(Path(path))
     if saved is None:
-        raise PlanError(f"{path}: expected a saved plan, found another file: make it anew")
+        raise PlanError(f"{path}: expected a saved plan, found another file: make it again")
     request = saved_plan.request_of(saved)
     goal = goal_of(request, cluster, options)
     if saved["request"]["server"]:

@@ -138,6 +138,10 @@ class PlanError(ContainerUpdateError):
     next_step = NextStep.FIX_TARGET
 
 
+class MissingError(PlanError):
+    """The cluster does not have what an update would change: a change of the package creates it."""
+
+
 class NotInstalledError(PlanError):
     """There is no record of what a VNF instance runs from; nothing was written."""
 

@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import ObjectKey
+from container_update.model.operation import StepProgress
 from container_update.model.plan import Action, Plan, Reason, Step
 from container_update.model.scripts import NEW, OLD, ScriptStep, VduChange
 from container_update.openstack.templates import desired, groups
@@ -212,10 +213,12 @@ class StackPlan(Plan):
             return list(numbers)  # Blue-Green: nothing contains anything
         return sorted(numbers, key=lambda number: level(self.steps[number]))
 
-    def overview(self) -> str:
-        """Return its steps as a status shows them."""
+    def overview(self, states: Sequence[StepProgress] = ()) -> str:
+        """Return its steps as a status shows them, each with how far it is, where that is known."""
         lines = [f"{self.kind} of stack {self.stack.partition('/')[0]}:"]
-        lines += [f"  {number}. {step}" for number, step in enumerate(self.steps, 1)]
+        for number, step in enumerate(self.steps):
+            state = f"{states[number].state}: " if states else ""
+            lines.append(f"  {number + 1}. {state}{step}")
         lines += [f"  unchanged: {key}" for key in self.unchanged]
         return "\n".join(lines)
 

@@ -71,9 +71,21 @@ class StackRecord(OperationRecord):
             super().progress(runs=runs) if self.phase is Phase.UNDO else f"{self.done} steps done"
         )
 
-    def overview(self, _: Sequence[StepProgress] = ()) -> Iterator[str]:
+    def overview(self, states: Sequence[StepProgress] = ()) -> Iterator[str]:
         """Yield the lines of the plan."""
-        yield self.plan.overview()
+        yield self.plan.overview(states)
+
+    def states_of_steps(self, *, runs: bool) -> tuple[StepProgress, ...]:
+        """Return how far each step is: they are carried out one after another. Empty while they are
+        undone: nothing notes how far that is.
+
+        :param runs: a process carries the operation out.
+        """
+        if self.phase is Phase.UNDO:
+            return ()
+        begun = "running" if runs else "interrupted"
+        words = ["done"] * self.done + [begun] + ["not started"] * len(self.plan.steps)
+        return tuple(map(StepProgress, words[: len(self.plan.steps)]))
 
 
 def _body_to_note(body: StackBody, kind: str) -> StackBody:

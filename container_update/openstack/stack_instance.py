@@ -12,7 +12,7 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from container_update.cluster.beginning import new_identity
@@ -201,12 +201,15 @@ class StackInstance:
         """Return the operation under way."""
         journal = self.journal("")
         record, holder = journal.read(), journal.holder()
-        if record is None or holder is None:
-            return Status(record)
-        now = self.clock.now()
-        heartbeat = f"(last heartbeat {max(holder.silence(now), 0):.0f} s ago)"
-        expired = holder.is_gone or holder.silence(now) > holder.seconds
-        return Status(record, holder.operation, heartbeat, expired)
+        current = Status(record)
+        if holder is not None:
+            silence = holder.silence(self.clock.now())
+            heartbeat = f"(last heartbeat {max(silence, 0):.0f} s ago)"
+            expired = holder.is_gone or silence > holder.seconds
+            current = replace(current, holder=holder.operation, held=heartbeat, expired=expired)
+        if record is None:
+            return current
+        return replace(current, states=record.states_of_steps(runs=current.is_running))
 
     def recover(
         self,

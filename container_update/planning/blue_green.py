@@ -45,7 +45,7 @@ _PREVIEW_LENGTH = _NAME_LENGTH - len("-preview")
 
 _RECREATES = (
     "its strategy is Recreate, but its new pods run beside the old ones until those are removed: "
-    "use RollingUpdate if they must not, as with a volume that one pod alone may use"
+    "use RollingUpdate if they cannot run together, as with a volume for one pod only"
 )
 
 
@@ -292,7 +292,11 @@ class BlueGreenPlanner(Strategy):
         ]
         if self.needs_release:
             label = f"{labels.RELEASE_LABEL}={self.release}"
-            reasons.append(Reason(f"its pods bear the label {label}, to tell them from the old"))
+            reasons.append(
+                Reason(
+                    f"its pods get the label {label}, which distinguishes them from the old ones"
+                )
+            )
         body = self.green_body(pair)
         return ManifestStep(self.beside[key], Action.CREATE, None, body, reasons=tuple(reasons))
 

@@ -102,7 +102,7 @@ class CanaryPlanner(BlueGreenPlanner):
         self._refuse_unshared(new, live, shared, pairs)
         content = with_recorded_digest(self.service_body(new, live), manifest_digest(new.body))
         if labels.release_of(live):
-            why = Reason("an earlier change tells old pods from new ones by it: a canary has both")
+            why = Reason("after an earlier change it selects the new pods only; a canary has both")
             opened = new_object(shared, key.namespace, {})
             yield ManifestStep(key, Action.REPLACE, live, opened, reasons=(why,))
             live = {**live, "spec": opened["spec"]}
@@ -120,7 +120,7 @@ class CanaryPlanner(BlueGreenPlanner):
                     raise PlanError(
                         f"{new.key}: expected a selector for the old and the new pods of "
                         f"{pair.new.key}, which share the traffic in a canary, found {selector}: "
-                        "take out of it what only one of them has, or use Blue-Green"
+                        "remove from it the labels that only one of them has, or use Blue-Green"
                     )
 
     def _refuse_scaled(self, key: ObjectKey, live: Json) -> None:
@@ -129,7 +129,7 @@ class CanaryPlanner(BlueGreenPlanner):
             if (target.get("kind"), target.get("name")) == ("Deployment", pair.blue.name):
                 raise PlanError(
                     f"{key}: expected no autoscaler for {pair.blue}, whose pods a canary counts: "
-                    "use Blue-Green, or take the autoscaler away for the change"
+                    "use Blue-Green, or remove the autoscaler for the change"
                 )
 
 

@@ -108,7 +108,7 @@ class ConfigPlanner:
         if live is None:
             return old, new
         theirs = {
-            key: f"key {key}: {name} has written it, so it is its own: left alone"
+            key: f"key {key}: {name} has written it and owns it: left alone"
             for key, name in keys_of_others(old, new, live).items()
         }
         drift: tuple[live_objects.Drift, ...] = ()
@@ -167,10 +167,9 @@ class ConfigPlanner:
             more = f" and {len(users) - 1} more" if len(users) > 1 else ""
             raise PlanError(
                 f"{new.key} ({new.source}) is immutable and has other content in the new package: "
-                f"expected no pod that runs and refers to it, found {users[0]}{more}: as "
-                "long as one is on its node, a kubelet gives new pods the old content. Give it a "
-                "new name, which a change of the package takes over; leave out "
-                "immutable: true where its content is to change under its name"
+                f"expected no running pod that refers to it, found {users[0]}{more}: while one "
+                "is on its node, a kubelet gives new pods the old content. Give it a new name, in "
+                "a change of the package. To change content under one name, never make it immutable"
             )
 
     def _note_what_stays(self, old: Manifest | None, new: Manifest, live: Json | None) -> None:

@@ -75,7 +75,7 @@ def _notes(key: ObjectKey, manifest: Manifest, live: Json, instance_id: str) -> 
     if owner == instance_id:
         if not is_equal:
             text = f"differs from {manifest.source}: an installation does not change it"
-            yield Note(key, f"{text}; an update or a change of the package brings it there")
+            yield Note(key, f"{text}; an update or a change of the package applies it")
     elif not live["metadata"].get("namespace") and is_equal:
         yield Note(key, f"already exists and belongs to {_whose(owner)}: shared, not changed")
     else:

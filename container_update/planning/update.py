@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from container_update.model.errors import PlanError
+from container_update.model.errors import MissingError, PlanError
 from container_update.model.objects import (
     INSTANCE_LABEL,
     Collection,
@@ -19,6 +19,7 @@ from container_update.model.objects import (
     Manifest,
     ObjectKey,
     instance_of,
+    is_of,
 )
 from container_update.model.plan import (
     CHANGED_KEYS,
@@ -119,7 +120,11 @@ def make_plan(  # noqa: PLR0913
         unchanged=tuple(old.key for old, _ in matching.pairs if old.key not in touched),
         ignored=tuple(_note_ignored(matching, planner.live)),
         notes=tuple(planner.notes),
-        left=tuple(old.key for old, new in matching.pairs if new is None),
+        left=tuple(
+            old.key
+            for old, new in matching.pairs
+            if new is None and not planner.is_foreign(old.key)
+        ),
         def_files=matching.def_files,
         manifests=tuple(in_force(matching)),
     )
@@ -169,11 +174,18 @@ class UpdatePlanner(ConfigPlanner):
 
     stored: StoredImages = field(default_factory=dict)
 
+    def is_foreign(self, key: ObjectKey) -> bool:
+        """Tell whether a live object does not have the label of the instance."""
+        live = self.live.get(key)
+        return live is not None and not is_of(self.instance_id, live)
+
     def config_steps(self, matching: Matching) -> Iterator[ConfigStep]:
         """Yield a step for each ConfigMap and Secret that has other content in the new package."""
         for old, new in matching.pairs:
             if new is None:
-                self.note(old.key, "is not in the new package: kept")
+                unlabelled = ", and without this VNF's label no change deletes it"
+                why = unlabelled if self.is_foreign(old.key) else ""
+                self.note(old.key, f"is not in the new package: kept{why}")
             elif old.key in matching.unlisted:
                 self._note_unlisted(old, new)
             elif old.key.is_config:
@@ -220,9 +232,9 @@ class UpdatePlanner(ConfigPlanner):
             if (live := self.live.get(old.key)) is not None:
                 yield from self._workload_step(old, new, changes, live)
             elif changes and known_kind(old.key).can_change:
-                raise PlanError(
-                    f"{old.key}: is not in the cluster, so its image cannot change: create it "
-                    "first, for example by an installation of the old package with this id"
+                raise MissingError(
+                    f"{old.key}: is not in the cluster, so its image cannot change: change the "
+                    "package by the upgrade type RollingUpdate, which creates it again"
                 )
             else:
                 self.note(old.key, "is not in the cluster: left alone")
@@ -288,9 +300,9 @@ class UpdatePlanner(ConfigPlanner):
     def _container_gone(self, old: Manifest, name: str, change: ImageChange | None) -> None:
         text = f"{image_place(name)} of {old.source} is not in the live object"
         if change is not None:
-            raise PlanError(
-                f"{old.key}: {text}, so its image cannot change: change the package as a whole, "
-                "by the upgrade type RollingUpdate"
+            raise MissingError(
+                f"{old.key}: {text}, so its image cannot change: change the package by the upgrade "
+                "type RollingUpdate, which creates it again"
             )
         self.note(old.key, f"drift: {text}")
 

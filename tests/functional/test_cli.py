@@ -132,16 +132,26 @@ def test_each_class_of_error_has_a_status_of_its_own(
     assert main(["apply", cnf.old, shell.package(files), *common, *more]) == status
 
 
+@pytest.mark.parametrize(
+    ("files", "is_deleted", "refused"),
+    [
+        pytest.param(
+            {**OLD, "cm": config_map("cm-7f9c", setting="new")}, False, (4, "ChangeNeededError"),
+            id="new content has a new name, with a hash of kustomize",
+        ),
+        pytest.param(BAD, True, (5, "MissingError"), id="the workload was deleted"),
+    ],
+)  # fmt: skip
 def test_where_an_update_is_refused_the_plan_names_the_command_that_changes_the_package(
-    shell: Shell,
+    shell: Shell, files: dict[str, str], is_deleted: bool, refused: tuple[int, str]
 ) -> None:
-    """A hash of kustomize: the new content has a new name."""
-    renamed = {**OLD, "cm": config_map("cm-7f9c", setting="new")}
-    new = shell.package(renamed)
+    if is_deleted:
+        shell.cnf.admin.delete(shell.cnf.key("Deployment", "w"))
+    new = shell.package(files)
     for command in ("plan", "apply"):
         status, text = shell.run(command, shell.cnf.old, new, "-o", "json")
         told = json.loads(text)
-        assert (status, told["error"]) == (4, "ChangeNeededError")
+        assert (status, told["error"]) == refused
         change = f"container-update change {shell.cnf.old} {new} --upgrade-type RollingUpdate "
         assert told["advice"].startswith(f"To do that: {change}")
 

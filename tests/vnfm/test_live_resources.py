@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from container_update import Options
+from container_update import Options, connect
 from container_update.emulator.faults import Fault, Faults, answer
 from container_update.emulator.heat import ResourceFault
 from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.functional.gate import Gate
+from tests.internals.core import ObjectKey
 from tests.internals.service import EXTENSION, Service, Settings, resources_of
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import scalable, vnfs
@@ -66,6 +67,27 @@ def test_every_workload_of_a_vdu_is_there_with_its_pods(
         "images": ["registry.example/worker:1.0"],
         "started": started,
     }
+
+
+def test_a_workload_that_was_deleted_by_hand_is_missing_until_an_operation_changes_it(
+    client: Client, cluster: EmbeddedCluster, vnf: str, tmp_path: Path
+) -> None:
+    before = workloads(resources(client, vnf))["StatefulSet default/worker"]
+    with connect(str(cluster.write_kubeconfig(tmp_path / "kubeconfig"))) as kubernetes:
+        kubernetes.delete(ObjectKey("apps", "StatefulSet", "default", "worker"))
+    tree = resources(client, vnf)
+    assert [vdu["vduId"] for vdu in tree["vdus"]] == ["VDU1", "VDU2"]
+    (worker,) = tree["vdus"][1]["workloads"]
+    gone = {"state": "missing", "desired": 2, "ready": 0, "readyOld": 0, "vnfcs": []}
+    assert worker == {**before, **gone}
+    gate = Gate()
+    creation = Fault(gate, method="POST", path="*/statefulsets")
+    cluster.middlewares.append(Faults(creation))
+    operation = client.begin("POST", f"{vnf}/heal", {"additionalParams": {"all": True}})
+    with gate.held():
+        assert "StatefulSet default/worker" not in workloads(resources(client, vnf))
+    assert client.settled(operation)["operationState"] == "COMPLETED"
+    assert workloads(resources(client, vnf))["StatefulSet default/worker"]["state"] == "ok"
 
 
 def test_what_belongs_to_no_vdu_comes_last(

@@ -335,6 +335,10 @@ def test_an_instance_whose_pods_fail_without_an_operation_is_first(
         assert table["ids"][0] == id_
         cluster.behaviour.bad_images.remove("nginx*")
         viewer.until("table", lambda each: not each["counts"]["trouble"])
+        with connect(str(cluster.write_kubeconfig(tmp_path / "kubeconfig"))) as client:
+            client.delete(ObjectKey("apps", "Deployment", GUIDE.name, "deployment2-vdu6"))
+        sick = viewer.until("instances", lambda each: each["trouble"])
+        assert sick["trouble"] == f"Deployment {GUIDE.name}/deployment2-vdu6: missing"
     vnfm.call("DELETE", well)
     vnfm.remove(path)
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -93,7 +94,7 @@ class Visit:
         badge = self.tab.locator("#instance > .head .badge")
         badge.get_by_text(text, exact=True).wait_for(state="visible")
 
-    def see(self, locator: Any, text: str) -> None:
+    def see(self, locator: Any, text: str | re.Pattern[str]) -> None:
         """Wait until an element is visible and has a text."""
         locator.get_by_text(text).first.wait_for(state="visible")
 
@@ -221,6 +222,7 @@ def _fail_and_roll_back(
     photograph("failing")
     with gate.held():  # the undo: the pods are seen however slow this machine is
         visit.see(broken, "ImagePullBackOff")
+        visit.see(visit.operation, re.compile(r"^Undoing: \d of 7 steps undone$"))
     visit.badge("Update failed")
     vnfm.stage.cluster.middlewares.clear()
     photograph("failed")

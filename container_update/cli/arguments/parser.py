@@ -92,7 +92,8 @@ class CommandParser(argparse.ArgumentParser):
         if name == "--dry-run" and (command := self._plan_command(arguments)):
             self.error(f"there is no option {name}: use {command}")
         words = self.prog.split()
-        if name in _OF_OTHERS and words[-1] in _WRITING and "heat" not in words:
+        commands = _WRITING if name == "--wait" else (*_WRITING, "plan")
+        if name in _OF_OTHERS and words[-1] in commands and "heat" not in words:
             self.error(f"there is no option {name}: {_OF_OTHERS[name]}")
         if not name.startswith("-"):
             self.error(f'found "{name}", which is one argument too many')

@@ -50,7 +50,7 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     command = add("bundle", _bundle, text)
     command.add_argument("target", metavar="FILE", type=Path, help="the file to write")
 
-    text = "build a user guide's packages for Tacker (samples 02, 03): before.zip and after.zip"
+    text = "build before.zip and after.zip of a user guide for Tacker (samples 02, 03)"
     command = add("sample", _sample, text)
     command.add_argument("api", choices=("v1", "v2"), help="the API of Tacker and its user guide")
     command.add_argument("types", metavar="TYPES", type=Path,

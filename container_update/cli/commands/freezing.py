@@ -40,7 +40,7 @@ def _time(text: str) -> datetime:
             time = now
     if time <= now:
         raise argparse.ArgumentTypeError(
-            f"expected a time to come, such as 8h or 2026-12-31T06:00+01:00, found {text}"
+            f"expected a time in the future, such as 8h or 2026-12-31T06:00+01:00, found {text}"
         )
     return time
 

@@ -14,6 +14,7 @@ from container_update.model.errors import (
     ChangeNeededError,
     ContainerUpdateError,
     InstalledError,
+    MissingError,
     NextStep,
     NotInstalledError,
     UpdateFailedError,
@@ -70,7 +71,7 @@ def _of_class(error: ContainerUpdateError, parsed: argparse.Namespace) -> str:
         return "Run the same command again and answer y, or use --yes"
     if isinstance(error, StalePlanError):
         return "Make the plan again, have it approved, then run the same command again"
-    if isinstance(error, ChangeNeededError) and not getattr(parsed, "family", ""):
+    if isinstance(error, (ChangeNeededError, MissingError)) and not getattr(parsed, "family", ""):
         packages = [each for name in ("old", "new") if (each := getattr(parsed, name, ""))]
         return f"To do that: {_change_command(packages, parsed)}"
     for kind, does, argument in _OTHER_VERBS:

@@ -17,5 +17,5 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     serve.add_arguments(add("serve", serve.run, text, configured=False))
     text = "the service's database: upgrade its tables"
     db.add_arguments(add("db", db.run, text, configured=False))
-    text = "write a cluster of the kubeconfig as the vim_config.yaml of 'openstack vim register'"
+    text = "write a cluster of the kubeconfig as a VIM, for 'openstack vim register'"
     vim_config.add_arguments(add("vim-config", vim_config.run, text))

@@ -27,7 +27,7 @@ from container_update.model.context_threads import daemon
 from container_update.model.objects import Json
 from container_update.vnfm import packages
 from container_update.vnfm.api import representations
-from container_update.vnfm.lcm.live.resources import BAD, resources_of
+from container_update.vnfm.lcm.live.resources import BAD, MISSING, resources_of
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import RUNNING, UNSETTLED, State
@@ -230,8 +230,11 @@ class Patrol:
 
 
 def trouble_of(vdus: Iterable[Json]) -> str:
-    """Return the first workload that fails, with what a pod of it says; '' where none does."""
+    """Return the first workload that is missing or fails, with what a pod of it says; '' where
+    none is or does."""
     for workload in chain.from_iterable(vdu["workloads"] for vdu in vdus):
+        if workload["state"] == MISSING:
+            return f"{workload['object']}: missing"
         if workload["state"] == BAD:
             bad = (pod for pod in workload["vnfcs"] if pod["tone"] == Tone.BAD.value)
             problems = (pod["problem"] or pod["state"] for pod in bad)

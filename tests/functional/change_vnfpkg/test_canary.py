@@ -305,7 +305,11 @@ def test_the_command_waits_and_says_what_to_do(
     assert "waits for a person" in shown.getvalue()
     assert "container-update promote" in shown.getvalue()
     assert main(["status", *site.command_options], shown) == 0
-    assert "promote or abort it" in shown.getvalue()
+    told = shown.getvalue().partition("promote or abort it:\n")[2]
+    states = [line.split(": ")[0].strip() for line in told.splitlines() if line.startswith("  ")]
+    waits = states.index("waits for a person")
+    assert set(states[:waits]) == {"done"}
+    assert set(states[waits + 1 :]) == {"not started"}
     planned = io.StringIO()
     change = ["--plan", "--upgrade-type", "RollingUpdate"]
     assert main(["change", *packages, *change, *site.command_options], planned) == 3  # changes

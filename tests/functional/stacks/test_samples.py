@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -232,9 +233,15 @@ def test_an_unfinished_change_with_scripts_needs_its_request_again(
 ) -> None:  # fmt: skip
     vnf = sample("07-openstack-rolling")
     leave_failed_update(vnf, limits)
-    assert vnf.recover("status")[0] == DONE
+    told, text = vnf.recover("status")
     body = json.loads(vnf.recover("status", "-o", "json")[1])
-    assert (body["phase"], body["holder"]) == ("update", None)
+    assert (told, body["phase"], body["holder"]) == (DONE, "update", None)
+    states = [step["state"] for step in body["steps"]]
+    begun = states.index("interrupted")
+    assert states == ["done"] * begun + ["interrupted"] + ["not started"] * len(states[begun + 1 :])
+    assert [line.split(": ")[0] for line in text.splitlines() if re.match(r"  \d+\. ", line)] == [
+        f"  {number}. {state}" for number, state in enumerate(states, 1)
+    ]
     if not request_given:
         assert vnf.recover(command)[0] == WRONG_REQUEST
         assert "expected the request of this change again" in capsys.readouterr().err

@@ -161,7 +161,7 @@ def test_nothing_is_drained_where_no_new_pods_had_traffic(
 
 
 WAITING = "waits until its configuration is as before"
-STILL_USED = "kept: what serves in place of its pods is not back"
+STILL_USED = "kept: it serves in place of the old pods, which are not back"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from container_update.model.errors import PackageError, PlanError
+from container_update.model.errors import MissingError, PackageError, PlanError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.plan import CHANGED_OBJECTS, Action, Plan, Step
 from container_update.planning import plan_json
@@ -35,6 +35,7 @@ from tests.unit.build import (
 
 A1, A2 = config_map(data={"a": "1", "b": "1"}), config_map(data={"a": "2", "b": "1"})
 
+OURS: dict[str, Any] = {"labels": {"tacker_vnf_instance_id": "ours"}}
 USES_A = "containers: [{name: c, image: app:1, env: [{name: E, valueFrom: {configMapKeyRef: {name: cm, key: a}}}]}]"  # noqa: E501
 USES_B = USES_A.replace("key: a", "key: b")
 USES_NONE = "containers: [{name: c, image: app:1}]"
@@ -135,7 +136,7 @@ def test_what_is_immutable_gets_no_other_content_while_a_pod_that_runs_refers_to
         matching = build.matched([FIXED], [new])
         if is_refused:
             with pytest.raises(
-                PlanError, match=r"cm \(f.yaml:1\) is immutable .* a change of the package "
+                PlanError, match=r"cm \(f.yaml:1\) is immutable .* a change of the package\."
             ):
                 make_plan(matching, cluster, namespace="ns")
         else:
@@ -228,12 +229,15 @@ def test_new_configuration_of_a_kept_file_is_created_and_other_new_objects_are_n
 
 
 def test_an_object_that_the_new_package_does_not_have_is_left_alone_and_said_so() -> None:
-    plan = planned([A1, deployment(USES_A)], [], [live(A1), live(deployment(USES_A))])
+    cluster = [live(A1, **OURS), live(deployment(USES_A))]
+    plan = planned([A1, deployment(USES_A)], [], cluster, "ours")
     assert plan.is_empty
     assert notes(plan) == [
         "ConfigMap ns/cm: is not in the new package: kept",
-        "Deployment ns/w: is not in the new package: kept",
+        "Deployment ns/w: is not in the new package: kept, and without this VNF's label no change "
+        "deletes it",
     ]
+    assert [str(key) for key in plan.left] == ["ConfigMap ns/cm"], "a change deletes this alone"
     assert [str(key) for key in plan.unchanged] == ["ConfigMap ns/cm", "Deployment ns/w"]
     assert [m.body for m in plan.manifests] == [A1, deployment(USES_A)]
 
@@ -741,7 +745,6 @@ def test_the_digest_is_another_for_other_objects_that_changed() -> None:
 
 DELETING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 OTHERS: dict[str, Any] = {"labels": {"tacker_vnf_instance_id": "theirs"}}
-OURS = {"labels": {"tacker_vnf_instance_id": "ours"}}
 UNFIT: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any], list[str]]] = {
     "a workload that is being deleted": ({}, DELETING, {}, ["Deployment ns/w: is being deleted"]),
     "configuration that is being deleted": (
@@ -829,7 +832,7 @@ def test_a_workload_that_is_gone_is_left_alone_unless_its_image_changes() -> Non
     assert notes(plan) == ["Deployment ns/w: is not in the cluster: left alone"]
     assert restarts(plan) == []
     with pytest.raises(
-        PlanError, match=r"^Deployment ns/w: is not in the cluster, so its image cannot change"
+        MissingError, match=r"^Deployment ns/w: is not in the cluster, so its image cannot change"
     ):
         planned([A1, old], [A1, deployment(image(USES_A))], [live(A1)])
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from container_update.drivers.vim import connect_to
 from container_update.engine.diagnosis import hidden_words, redact
 from container_update.engine.read_packages import described_by
 from container_update.model.cluster import ReadOnlyCluster
-from container_update.model.objects import Collection, Json, ObjectKey, instance_of
+from container_update.model.objects import Collection, Json, Manifest, ObjectKey, instance_of
 from container_update.model.options import Options
 from container_update.model.requests import InstallRequest
 from container_update.package import csar
@@ -42,9 +42,6 @@ from container_update.workloads.registry import is_workload, known_kind
 
 _PACKAGES_KEPT = 256
 
-Kinds = frozenset[tuple[str, str]]
-"""Kinds of objects: group and kind."""
-
 
 @dataclass(frozen=True)
 class LiveInstance:
@@ -56,6 +53,8 @@ class LiveInstance:
     """Its VIM, with credentials."""
     folders: Mapping[str, Path]
     """Its packages by VNFD: that of an unsettled operation, then the recorded one."""
+    is_settled: bool = True
+    """No operation is under way, or waits for a decision."""
 
     def vdus(self, options: Options) -> tuple[tuple[str, str], ...]:
         """Return each VDU with the name of its workload or server, by the recorded package last;
@@ -64,14 +63,14 @@ class LiveInstance:
         by_package = (_vdus(folder, flavour_id, options) for folder in self.folders.values())
         return tuple(dict.fromkeys(itertools.chain.from_iterable(by_package)))
 
-    def kinds(self, options: Options) -> Kinds:
-        """Return the kinds of the workloads that the packages describe."""
+    def workloads(self, options: Options) -> tuple[Manifest, ...]:
+        """Return the workloads that its packages describe."""
         recorded = {self.record.vnfd_id: self.record.def_files}
-        kinds = (
-            _workload_kinds(folder, recorded.get(vnfd_id, ()), options)
+        by_package = (
+            _described_workloads(folder, recorded.get(vnfd_id, ()), options)
             for vnfd_id, folder in self.folders.items()
         )
-        return frozenset().union(*kinds)
+        return tuple(itertools.chain.from_iterable(by_package))
 
 
 def _read(service: ServiceContext, instance_id: str) -> LiveInstance:
@@ -87,13 +86,14 @@ def _read(service: ServiceContext, instance_id: str) -> LiveInstance:
         if not row.instantiated:
             return LiveInstance(row.id, record, {}, {})
         unsettled = (OperationRow.instance_id == row.id, OperationRow.state.in_(UNSETTLED))
-        target = session.scalar(select(OperationRow.vnfd_id).where(*unsettled))
+        targets = session.scalars(select(OperationRow.vnfd_id).where(*unsettled)).all()
         folders = {
             vnfd_id: packages.unpack(service, package_id)
-            for vnfd_id in dict.fromkeys(filter(None, (target, row.vnfd_id)))
+            for vnfd_id in dict.fromkeys(filter(None, (*targets, row.vnfd_id)))
             for package_id in session.scalars(select(Package.id).where(Package.vnfd_id == vnfd_id))
         }
-        return LiveInstance(row.id, record, vims.connection(service, session, recorded), folders)
+        connection = vims.connection(service, session, recorded)
+        return LiveInstance(row.id, record, connection, folders, not targets)
 
 
 # --- what a package says: it stays as it is once it is onboarded --------------------------------
@@ -106,11 +106,12 @@ def _vdus(folder: Path, flavour_id: str | None, options: Options) -> tuple[tuple
 
 
 @lru_cache(_PACKAGES_KEPT)
-def _workload_kinds(folder: Path, def_files: tuple[str, ...], options: Options) -> Kinds:
+def _described_workloads(
+    folder: Path, def_files: tuple[str, ...], options: Options
+) -> tuple[Manifest, ...]:
     request = InstallRequest(str(folder), def_files=def_files, one_namespace=True)
     described = described_by(request, options)
-    keys = (manifest.key for manifest in described)
-    return frozenset((key.group, key.kind) for key in keys if is_workload(key))
+    return tuple(manifest for manifest in described if is_workload(manifest.key))
 
 
 # --- the tree -----------------------------------------------------------------------------------
@@ -148,8 +149,9 @@ def _in_openstack(live: LiveInstance, options: Options) -> Json:
 
 # --- in a cluster: workloads by VDU, each with its pods -----------------------------------------
 
-OK, CHANGING, BAD = "ok", "changing", "bad"
-"""States of a workload."""
+OK, CHANGING, BAD, MISSING = "ok", "changing", "bad", "missing"
+"""States of a workload; missing: the package describes it, the cluster does not have it, and no
+operation is under way."""
 
 
 def vdus_of(live: LiveInstance, cluster: ReadOnlyCluster, options: Options) -> list[Json]:
@@ -158,21 +160,32 @@ def vdus_of(live: LiveInstance, cluster: ReadOnlyCluster, options: Options) -> l
     One request, all at the same time, for each kind of workload in the packages, one for the pods,
     and one for ReplicaSets where there are Deployments; more only where a list has several pages.
     """
-    vdus = live.vdus(options)
+    vdus, described = live.vdus(options), live.workloads(options)
     names = {name: vdu_id for vdu_id, name in vdus}
     by_vdu: dict[str, list[Json]] = {vdu_id: [] for vdu_id, _ in vdus}
-    for body, pods in _workloads(live, cluster, live.kinds(options)):
-        runs_on = not known_kind(ObjectKey.of(body)).runs_to_completion
-        vdu_id = names.get(live_objects.manifest_name(body), "") if runs_on else ""
+    found: set[tuple[str, str, str]] = set()
+    for body, pods in _workloads(live, cluster, described):
+        key, name = ObjectKey.of(body), live_objects.manifest_name(body)
+        found.add((key.group, key.kind, name))
+        vdu_id = "" if known_kind(key).runs_to_completion else names.get(name, "")
         by_vdu.setdefault(vdu_id, []).append(_workload(body, pods))
+    is_known = live.is_settled and live.record.def_files  # what has to be there
+    for manifest in described if is_known else ():
+        key = manifest.key
+        if (key.group, key.kind, key.name) in found or known_kind(key).runs_to_completion:
+            continue
+        missing = _missing_workload(replace(key, namespace=live.record.namespace), manifest.body)
+        by_vdu.setdefault(names.get(key.name, ""), []).append(missing)
     return [{"vduId": vdu_id, "workloads": workloads} for vdu_id, workloads in by_vdu.items()]
 
 
 def _workloads(
-    live: LiveInstance, cluster: ReadOnlyCluster, kinds: Kinds
+    live: LiveInstance, cluster: ReadOnlyCluster, described: Sequence[Manifest]
 ) -> list[tuple[Json, tuple[Json, ...]]]:
-    """Return the workloads with the instance's label, each with its pods, old ones too."""
+    """Return the workloads of the described kinds with the instance's label, each with its pods,
+    old ones too."""
     namespace = live.record.namespace
+    kinds = {(manifest.key.group, manifest.key.kind) for manifest in described}
     collections = {Collection(*kind, namespace) for kind in kinds}
     for group, kind in kinds:
         collections |= known_kind(ObjectKey(group, kind, namespace, "")).watched_collections(
@@ -211,6 +224,19 @@ def _workload(body: Json, pods: Sequence[Json]) -> Json:
         "ready": new,
         "readyOld": len(ready) - new,
         "vnfcs": [_vnfc(pod) for pod in pods],
+    }
+
+
+def _missing_workload(key: ObjectKey, manifest: Json) -> Json:
+    kind = known_kind(key)
+    return {
+        "object": str(key),
+        "state": MISSING,
+        "images": _images(manifest),
+        "desired": 1 if kind.is_pod else kind.counts(manifest).desired,
+        "ready": 0,
+        "readyOld": 0,
+        "vnfcs": [],
     }
 
 

@@ -12,7 +12,9 @@ const MARKS = {
   done: ["\u2713", "good"],
 };
 const TROUBLE = ["bad", "busy"];
-const RUNS = { ok: ["ready", "good"], changing: ["changing", "busy"], bad: ["not ready", "bad"] };
+const RUNS = {
+  ok: ["ready", "good"], changing: ["changing", "busy"], bad: ["not ready", "bad"], missing: ["missing", "bad"],
+};
 
 /** The table: {element, show(progress, found)}; isLive: with what runs, beside the steps. */
 export function objectTable(label, isLive) {

@@ -117,7 +117,8 @@ export function updatePanel(card, operation, { progress, steps, resources, mayCh
   bar.max = total || 1;
   bar.value = done;
   const now = step && `, now: ${step}`;
-  say(card.querySelector(".count"), bar.hidden ? "" : `${done} of ${total} steps done${now}`);
+  say(card.querySelector(".count"),
+    bar.hidden ? "" : undoing(steps) || `${done} of ${total} steps done${now}`);
   say(card.querySelector(".cause"), problemOf(operation));
   const requests = mayChange ? operation.requests : [];
   const [first, reason] = advice(operation, isBroken(resources), isUndone(steps));
@@ -126,6 +127,14 @@ export function updatePanel(card, operation, { progress, steps, resources, mayCh
   const order = [first, ...requests.filter((each) => each !== first)].filter((each) => requests.includes(each));
   fill(card.querySelector(".buttons"), [first, requests, isUndone(steps)], () => order.map((request) =>
     button(REQUESTS[request][0], () => askAbout(operation, request, isUndone(steps)), kind(request))));
+}
+
+/** How far an operation is that undoes its steps; "" while it does not. */
+function undoing({ steps = [] } = {}) {
+  const undone = steps.filter(({ state }) => state === "undone").length;
+  const begun = steps.filter(({ state }) => !["planned", "not started"].includes(state)).length;
+  const goesBack = undone || steps.some(({ state }) => state === "failed");
+  return goesBack ? `Undoing: ${undone} of ${begun} steps undone` : "";
 }
 
 /** What to do next with an operation that waits for a person, and why. */

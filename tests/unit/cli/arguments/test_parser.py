@@ -134,6 +134,7 @@ def test_a_dry_run_is_answered_by_the_command_that_plans(
     ("given", "answer"),
     [
         ("apply -f v2", "the folder or the file itself"),
+        ("plan -f v2", "the folder or the file itself"),
         ("install v1 --wait", "always waits"),
         ("change v2 --set=a=b", "helm template"),
         ("apply v2 --prune", "change --upgrade-type RollingUpdate"),
