@@ -127,8 +127,10 @@ def refusing(server: Server, namespace: str, kind: str, message: str) -> Iterato
     if isinstance(server, EmbeddedServer):
 
         def refuse(resource: Any, body: Json) -> None:
-            if resource.kind == kind and body["metadata"].get("namespace") == namespace:
-                raise ApiError(403, "Forbidden", message, {})
+            here = body["metadata"].get("namespace", namespace) == namespace
+            if resource.kind == kind and here:
+                denied = 'admission webhook "refuse.example.org" denied the request'
+                raise ApiError(403, "Forbidden", f"{denied}: {message}", {})
 
         with _webhook(server, refuse):
             yield

@@ -7,18 +7,25 @@ there is neither the old one nor the new one; an undo needs what was just refuse
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from container_update import ClusterError, UndoIncompleteError, UpdateFailedError, change_package
+from container_update import (
+    ClusterError,
+    UndoIncompleteError,
+    UpdateFailedError,
+    change_package,
+    connect,
+)
 from tests.functional.admission import refusing
 from tests.functional.cnf import IMAGES, Cnf
+from tests.functional.conftest import OPTIONS
 from tests.functional.manifests import ENV, config_map, workload
 from tests.functional.reference_update import Lab
 from tests.functional.server import Server
 from tests.functional.test_quotas import set_quota
-from tests.internals.core import Json, ObjectKey
+from tests.internals.core import KubernetesCluster
 
 POD = workload("Pod", "w", container=ENV)
 OLD = {"cm": config_map(setting="old"), "w": POD}
@@ -56,15 +63,20 @@ REFUSED: dict[str, tuple[str, str, dict[str, str], Callable[[Cnf], None]]] = {
 }
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def server(lab: Lab) -> Server:
     return lab.server
 
 
-def everything(cnf: Cnf) -> list[Json]:
-    keys = [cnf.key("ConfigMap", "cm"), ObjectKey("", "Pod", cnf.namespace, "w")]
-    found = [body for key in keys if (body := cnf.admin.get(key)) is not None]
-    return [{"uid": body["metadata"]["uid"], "data": body.get("data")} for body in found]
+@pytest.fixture(scope="module")
+def admin_kubeconfig(lab: Lab) -> str:
+    return lab.kubeconfig
+
+
+@pytest.fixture(scope="module")
+def admin(admin_kubeconfig: str) -> Iterator[KubernetesCluster]:
+    with connect(admin_kubeconfig, options=OPTIONS) as connected:
+        yield connected
 
 
 @pytest.mark.parametrize(("kind", "name", "files", "act"), REFUSED.values(), ids=REFUSED)
