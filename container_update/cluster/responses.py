@@ -29,6 +29,7 @@ from container_update.model.errors import (
     ClusterError,
     NextStep,
     NoDryRunError,
+    QuotaError,
 )
 from container_update.model.objects import Json
 from container_update.model.packing import count_marks
@@ -300,7 +301,7 @@ def refuse(what: str, answer: Answer, user: str | None = None) -> NoReturn:
         advice.format(f" of user {user}" if user else ""),
     ]
     retry_after = headers.get("Retry-After", "")
-    kind: type[ClusterError] = ClusterError
+    kind = ClusterError if quota is None else QuotaError
     if admission is not None:
         kind = NoDryRunError if admission["untried"] else AdmissionError
     raise kind(

@@ -22,6 +22,7 @@ from container_update.cluster.journal import Journal
 from container_update.cluster.lease import LeaseLock, utc_now
 from container_update.cluster.operation import Operation, Revision
 from container_update.cluster.retry import RetryingCluster
+from container_update.engine.checks.grants import refuse_lasting_grants
 from container_update.engine.checks.image_check import check_images_pullable
 from container_update.engine.cluster_view import ClusterView, wrong_requests_first
 from container_update.engine.execute import Execution, pods_by_workload
@@ -221,6 +222,7 @@ class ClusterInstance(ClusterView):
                 reason="Forbidden",
                 next_step=errors.NextStep.GRANT_RIGHTS,
             )
+        refuse_lasting_grants(plan, self.cluster)
         return not set(refused).intersection(to_release)
 
     def run_of(  # noqa: PLR0913

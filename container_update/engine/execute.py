@@ -26,7 +26,7 @@ from container_update.model import context_threads, errors
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.objects import Json, ObjectKey
-from container_update.model.options import Options
+from container_update.model.options import NOTE, Options
 from container_update.model.outcome import (
     Diagnosis,
     Outcome,
@@ -181,6 +181,7 @@ class Execution:
                 self.owner,
                 plan.namespace,
                 self._stored_images,
+                self.options.dry_run_denials == NOTE,
             ),
             RolloutWaiter(waiter, self.progress),
             self.pods_before,

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from container_update.cluster.waiting import NotReadyError, Waiter
-from container_update.model.cluster import Cluster
-from container_update.model.errors import ClusterError
+from container_update.model.cluster import Cluster, DryRun, ReadOnlyCluster
+from container_update.model.errors import AdmissionError, ClusterError, NoDryRunError, QuotaError
 from container_update.model.objects import INSTANCE_LABEL, Collection, Json, ObjectKey, instance_of
+from container_update.model.options import NOTE
 from container_update.planning.steps import ObjectStep, WorkloadStep
 from container_update.planning.steps.new_objects import new_object
 from container_update.workloads.api_resources import is_built_in
@@ -23,6 +24,14 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0
 """Seconds between two looks at an object that is being deleted."""
 
 
+_COUNTING = 10.0
+"""Seconds until quotas have noticed that an object was deleted."""
+
+HOW_WITHOUT_DRY_RUN = (
+    f"; where admission denies dry runs alone, set the option dry_run_denials to {NOTE}"
+)
+"""How an operation gets past such admission."""
+
 _NO_CA = "InvalidCABundle"
 """Why a definition is not established whose conversion webhook has no CA yet (since 1.31)."""
 
@@ -33,6 +42,19 @@ class ChangedByAnotherError(Exception):
 
 class OverwrittenError(ChangedByAnotherError):
     """Another client changed an object after this run has written it."""
+
+
+def try_creation_again(cluster: ReadOnlyCluster, body: Json) -> DryRun:
+    """Try to create an object while another one has its name, which the server checks last: quotas
+    judge before that, and count both."""
+    try:
+        return cluster.dry_run("create", body)
+    except QuotaError:
+        return DryRun({})
+    except ClusterError as error:
+        if error.status != 409:
+            raise
+        return DryRun({})
 
 
 @dataclass(frozen=True)
@@ -50,6 +72,8 @@ class ObjectWriter:
     """Where that owner is: it owns objects of no other namespace."""
     stored: dict[ObjectKey, Mapping[str, str]] = field(default_factory=dict)
     """The images that the server has stored of what this run applied."""
+    notes_denials: bool = False
+    """Admission may deny dry runs alone: its denial of one says nothing."""
 
     @property
     def labels(self) -> Mapping[str, str]:
@@ -166,9 +190,46 @@ class ObjectWriter:
         return True
 
     def recreate(self, body: Json, is_own: Callable[[Json], bool], deadline: float) -> None:
-        """Delete the object with the UID in *body* and create it as that says."""
-        self.delete(body)
-        self.create(new_object(body, body["metadata"]["namespace"], {}), is_own, deadline)
+        """Delete the object with the UID in *body* and create it as that says.
+
+        :raises ClusterError: the server would not let it be created; it was not deleted.
+        :raises NotReadyError: see :meth:`wait_until_settled`.
+        """
+        new = new_object(body, body["metadata"]["namespace"], {})
+        self.delete_for(new, body)
+        self.create_again(new, is_own, deadline)
+
+    def delete_for(self, new: Json, live: Json) -> None:
+        """Delete an object that another one takes the place of, where that could be created: what
+        the server refuses after the deletion could not be put back either.
+
+        :raises ClusterError: it could not; nothing was deleted.
+        """
+        try:
+            try_creation_again(self.cluster, new)
+        except NoDryRunError:
+            pass
+        except AdmissionError as error:
+            if not self.notes_denials:
+                raise AdmissionError(
+                    f"{error}: the one that is there was not deleted{HOW_WITHOUT_DRY_RUN}",
+                    status=error.status,
+                    reason=error.reason,
+                ) from error
+        self.delete(live)
+
+    def create_again(self, body: Json, is_own: Callable[[Json], bool], deadline: float) -> Json:
+        """Create an object in place of a deleted one, which quotas count for a moment longer;
+        otherwise as :meth:`create`."""
+        until = min(deadline, self.waiter.clock() + _COUNTING)
+        while True:
+            try:
+                return self.create(body, is_own, deadline)
+            except QuotaError:
+                left = until - self.waiter.clock()
+                if left <= 0:
+                    raise
+            self.waiter.sleep(min(left, _FIRST_PAUSE))
 
     def delete(self, live: Json, deadline: float | None = None, *, orphans: bool = False) -> None:
         """Delete the object with this UID, in the version that was read or in a later one.

@@ -209,6 +209,10 @@ class AdmissionError(ClusterError):
     """An admission webhook or policy denied a request, or did not answer."""
 
 
+class QuotaError(ClusterError):
+    """A ResourceQuota has no room for an object."""
+
+
 class UpdateFailedError(ContainerUpdateError):
     """Something did not become ready; what had been written was undone.
 

@@ -94,10 +94,11 @@ def _without_effect(step: ManifestStep, live: Json, then: Json) -> Iterator[Fiel
 
 
 def _is_live(change: FieldChange, step: ManifestStep, live: Json) -> bool:
-    """Tell whether the object has what the new package says, as after ``kubectl get -o yaml``."""
+    """Tell whether the object has what the new package says, as after ``kubectl get -o yaml``, or
+    has no more of the field than that: in another version of the API it may be elsewhere."""
     said = _changes(step.key, _content(live), _content(step.content or {}))
-    lacks = _covers_path(each for each in said if each.new is not None)
-    return change.new is not None and not lacks(change.path)
+    differs = _covers_path(each for each in said if (each.new is None) == (change.new is None))
+    return not differs(change.path)
 
 
 def _covers_path(changes: Iterable[FieldChange]) -> Callable[[str], bool]:

@@ -21,6 +21,7 @@ from container_update.model.scripts import NEW, OLD, ScriptStep, VduChange
 from container_update.planning import followers, release_labels
 from container_update.planning.comparison import diff, live_objects, meaning
 from container_update.planning.comparison.package_pair import Packages
+from container_update.planning.comparison.stored_versions import with_stored_versions
 from container_update.planning.configuration import Live, reasons_of, starts_without, users
 from container_update.planning.finished_jobs import HAS_RUN, has_run
 from container_update.planning.order import in_groups
@@ -501,7 +502,9 @@ class Strategy:
     def _content_of(self, new: Manifest, live: Json | None) -> Json:
         """Return a manifest with its digest and what earlier changes added: labels and names."""
         old = self.packages.old.get(new.key)
-        body = self._merge_others(new, old, live) if live else new.body
+        body = new.body
+        if live is not None:
+            body = with_stored_versions(self._merge_others(new, old, live), live)
         if old is not None and live is not None:
             body = release_labels.with_live_limits(body, old.body, live)
         release = release_labels.release_of(live) if live is not None else ""

@@ -96,6 +96,22 @@ def test_an_established_definition_stays_served_when_it_changes(served: Api) -> 
     assert resource["shortNames"] == ["th"]
 
 
+def test_a_version_that_was_stored_has_to_stay(served: Api) -> None:
+    def put(**stored: bool) -> Answer:
+        about = served.get(ONE).body
+        listed = [
+            {"name": name, "served": True, "storage": here, "schema": SCHEMA}
+            for name, here in stored.items()
+        ]
+        return served.put(ONE, about | {"spec": about["spec"] | {"versions": listed}})
+
+    assert put(v1=False, v2=True).body["status"]["storedVersions"] == ["v1", "v2"]
+    refused = put(v1=True)
+    assert refused.status == 422
+    assert "status.storedVersions[1]: Invalid value" in refused.body["message"]
+    assert put(v1=True, v2=False).body["status"]["storedVersions"] == ["v1", "v2"]
+
+
 def test_the_objects_of_a_deleted_definition_are_deleted(served: Api) -> None:
     held = THING | {"metadata": {"name": "held", "finalizers": ["example.org/mine"]}}
     for body in (THING, held):

@@ -17,7 +17,7 @@ import yaml
 
 from container_update import ClusterError
 from container_update.emulator.kubernetes import ApiError
-from tests.functional.manifests import workload
+from tests.functional.manifests import config_map, workload
 from tests.functional.reference_update import until
 from tests.functional.server import EmbeddedServer, RealServer, Server
 from tests.internals.core import (
@@ -38,6 +38,7 @@ RESOURCES: Mapping[str, tuple[str, Sequence[str]]] = {
     "Pod": ("", ("pods",)),
     WORKLOADS: ("apps", ("deployments", "replicasets", "statefulsets", "daemonsets")),
     "CronJob": ("batch", ("cronjobs",)),
+    "ConfigMap": ("", ("configmaps",)),
 }
 """The API group and the plurals of what a policy is about."""
 
@@ -102,8 +103,9 @@ def json_patch(op: str, path: str, value: str | None = None) -> Json:
 
 
 def tried(admin: KubernetesCluster, namespace: str, kind: str, **parts: Any) -> Json:
-    """Return what the server would store for a new workload; nothing is written."""
-    body = yaml.safe_load(workload(kind, "tried", **parts))
+    """Return what the server would store for a new object; nothing is written."""
+    text = config_map("tried") if kind == "ConfigMap" else workload(kind, "tried", **parts)
+    body = yaml.safe_load(text)
     body["metadata"]["namespace"] = namespace
     return admin.dry_run("create", body).body
 
@@ -111,11 +113,24 @@ def tried(admin: KubernetesCluster, namespace: str, kind: str, **parts: Any) -> 
 @contextmanager
 def refusing_deployments(server: Server, namespace: str, message: str) -> Iterator[None]:
     """Have the server refuse every Deployment of a namespace while the block runs."""
+    with refusing(server, namespace, "Deployment", message):
+        yield
+
+
+@contextmanager
+def refusing(server: Server, namespace: str, kind: str, message: str) -> Iterator[None]:
+    """Have the server refuse all new objects of a kind, and other content of those that are there,
+    in a namespace while the block runs.
+
+    :param kind: a key of RESOURCES.
+    """
     if isinstance(server, EmbeddedServer):
 
-        def refuse(kind: Any, body: Json) -> None:
-            if kind.kind == "Deployment" and body["metadata"].get("namespace") == namespace:
-                raise ApiError(403, "Forbidden", message, {})
+        def refuse(resource: Any, body: Json) -> None:
+            here = body["metadata"].get("namespace", namespace) == namespace
+            if resource.kind == kind and here:
+                denied = 'admission webhook "refuse.example.org" denied the request'
+                raise ApiError(403, "Forbidden", f"{denied}: {message}", {})
 
         with _webhook(server, refuse):
             yield
@@ -123,11 +138,11 @@ def refusing_deployments(server: Server, namespace: str, message: str) -> Iterat
     assert isinstance(server, RealServer)
     admin = server.admin
     validation = {"expression": "false", "message": message, "reason": "Forbidden"}
-    policy = Policy("refuse", namespace, "Deployment", {"validations": [validation]})
+    policy = Policy("refuse", namespace, kind, {"validations": [validation]})
 
     def is_refused() -> bool:
         try:
-            tried(admin, namespace, "Deployment")
+            tried(admin, namespace, kind)
         except ClusterError as error:
             if error.status != 403:
                 raise

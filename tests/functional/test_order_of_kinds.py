@@ -4,6 +4,7 @@ up demands it: no file of the package has to say so."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +13,10 @@ import pytest
 
 from container_update import (
     CancelToken,
+    ClusterError,
     StepResult,
     UpdateInterruptedError,
+    change_package,
     connect,
     install,
     terminate,
@@ -22,7 +25,7 @@ from tests.functional import role
 from tests.functional.cnf import Cnf
 from tests.functional.conftest import until
 from tests.functional.manifests import config_map
-from tests.internals.core import Collection, KubernetesCluster, Right
+from tests.internals.core import Collection, KubernetesCluster, ObjectKey, Right
 
 RBAC = "rbac.authorization.k8s.io"
 BINDING = f"""
@@ -91,3 +94,37 @@ def test_an_uninstallation_that_is_undone_creates_the_role_before_its_binding(
     with pytest.raises(UpdateInterruptedError, match="Everything is as before"):
         terminate(package, account, options=cnf.options, cancel=cancel, progress=stop, **cnf.where)
     assert granted(cnf) == {"Role", "RoleBinding"}
+
+
+FOREIGN = "rules: [{apiGroups: [''], resources: [endpoints], verbs: [get]}]"
+"""What the account may not do itself."""
+GRANTING = {**PACKAGE, "b.yaml": re.sub("rules: .*", FOREIGN, ROLE)}
+OTHERS = {name: PACKAGE[name] for name in ("c.yaml", "d.yaml")}
+TAKING: dict[str, dict[str, str] | None] = {
+    "a smaller role": {**GRANTING, "b.yaml": ROLE},
+    "without the role": OTHERS,
+    "without the binding": {**OTHERS, "b.yaml": GRANTING["b.yaml"]},
+    "uninstalled": None,
+}
+
+
+@pytest.mark.parametrize("new", TAKING.values(), ids=TAKING)
+def test_an_account_takes_no_right_away_that_it_could_not_put_back(
+    cnf: Cnf, account: KubernetesCluster, new: dict[str, str] | None
+) -> None:
+    old = cnf.package(GRANTING)
+    install(old, cnf.admin, options=cnf.options, **cnf.where)
+    before = cnf.admin.get(ObjectKey(RBAC, "Role", cnf.namespace, "app")), granted(cnf)
+
+    def act(cluster: KubernetesCluster) -> None:
+        if new is None:
+            terminate(old, cluster, options=cnf.options, **cnf.where)
+            return
+        body = {"vnfdId": "unknown", "additionalParams": {"upgrade_type": "RollingUpdate"}}
+        packages = {"old": old, "new": cnf.package(new)}
+        change_package(body, cluster, cnf.options, **packages, **cnf.where)
+
+    with pytest.raises(ClusterError, match=r"(?s)could not be undone.*the verb (escalate|bind)"):
+        act(account)
+    assert (cnf.admin.get(ObjectKey(RBAC, "Role", cnf.namespace, "app")), granted(cnf)) == before
+    act(cnf.admin)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from container_update.cluster.retry import RetryingReader
+from container_update.engine.writer import HOW_WITHOUT_DRY_RUN, try_creation_again
 from container_update.model import context_threads
 from container_update.model.cluster import DryRun
 from container_update.model.errors import AdmissionError, ClusterError, NoDryRunError
@@ -151,17 +152,8 @@ class _Asking:
                 body = step.new_pod(self.labels)
             else:
                 body = new_object(step.with_change(step.before), step.key.namespace, {})
-            return _Answer(step, step.before, self._recreate(body))
+            return _Answer(step, step.before, try_creation_again(self.cluster, body))
         return self._replace(step, step.before)
-
-    def _recreate(self, body: Json) -> DryRun:
-        """Try to create an object whose name is still taken, which the server checks last."""
-        try:
-            return self.cluster.dry_run("create", body)
-        except ClusterError as error:
-            if error.status != 409:
-                raise
-            return DryRun({})
 
     def _replace(self, step: ObjectStep, live: Json) -> _Answer:
         for attempt in range(1, _ATTEMPTS + 1):
@@ -195,8 +187,7 @@ class _Asking:
 def _other_way(refusals: Iterable[tuple[ObjectStep, ClusterError]]) -> str:
     """Return how an operation gets past admission that denies dry runs alone."""
     is_denied = any(isinstance(error, AdmissionError) for _, error in refusals)
-    how = f"; where admission denies dry runs alone, set the option dry_run_denials to {NOTE}"
-    return how if is_denied else ""
+    return HOW_WITHOUT_DRY_RUN if is_denied else ""
 
 
 def _changed_fields(step: ObjectStep) -> str:

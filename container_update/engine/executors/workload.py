@@ -268,9 +268,9 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         """Delete the Pod if it is there, wait until it is gone, create *new*, wait until Ready."""
         key = ObjectKey.of(new)
         if live is not None:
-            self.writer.delete(live)
+            self.writer.delete_for(new, live)
         self.rollout.until_gone(key, old_uid, deadline)
-        created = self.writer.create(
+        created = self.writer.create_again(
             new, lambda live: self.writer.is_stored_as(live, new), deadline
         )
         self.informer.observe(created)

@@ -27,7 +27,7 @@ from container_update.model.objects import (
     instance_of,
 )
 from container_update.model.plan import Action
-from container_update.planning.comparison import live_objects, meaning
+from container_update.planning.comparison import live_objects, meaning, stored_versions
 from container_update.planning.release_labels import with_live_limits
 from container_update.planning.steps import metadata
 from container_update.planning.steps.config import ConfigStep
@@ -135,10 +135,11 @@ class ManifestStep(WorkloadStep):
 
     @property
     def remark(self) -> str:
-        """What to know of a claim that is to get another size; '' where there is nothing."""
+        """What to know of a claim that is to get another size, and of a definition that is to get
+        other versions; '' where there is nothing."""
         now, then = get_at(self.old, _STORAGE), get_at(self._manifest, _STORAGE)
         if self.key.kind != "PersistentVolumeClaim":
-            return ""
+            return stored_versions.remark(self._manifest, self.old)
         if meaning.is_less(now, then):
             return "a volume never shrinks: an undo leaves it as large as it gets"
         is_smaller = meaning.is_less(then, now)
@@ -172,7 +173,8 @@ class ManifestStep(WorkloadStep):
             return live
         written = self.with_change(self.old)
         source, _ = live_objects.three_ways(self.old, written, live)
-        changed = _with_fields(live, live_objects.with_fields_of_others(source, written, live))
+        source = live_objects.with_fields_of_others(source, written, live)
+        changed = _with_fields(live, stored_versions.with_stored_versions(source, live))
         names = metadata.written_metadata(self._manifest, self.dropped, self.old)
         metadata.restore(changed, self.old, names)
         _keep_replicas(live, changed)

@@ -38,6 +38,8 @@ def keep(kind: Resource, old: Json, new: Json) -> None:
 
 def derive(kind: Resource, old: Json, new: Json) -> None:
     """Write into *new* what follows from the change. Call it after defaults are applied."""
+    if kind.kind == "CustomResourceDefinition":
+        _note_stored_version(new)
     if kind.key != "daemonsets":
         return
     before = old["metadata"].get("annotations", {}).get(defaults.TEMPLATE_GENERATION, "1")
@@ -45,6 +47,14 @@ def derive(kind: Resource, old: Json, new: Json) -> None:
     annotations = dict(new["metadata"].get("annotations", {}))
     annotations[defaults.TEMPLATE_GENERATION] = str(int(before) + changed)
     new["metadata"]["annotations"] = annotations
+
+
+def _note_stored_version(definition: Json) -> None:
+    """Note in its status the version in which a CustomResourceDefinition has objects stored now."""
+    status = definition.get("status") or {}
+    known = status.get("storedVersions") or []
+    stored = [each["name"] for each in definition["spec"]["versions"] if each.get("storage")]
+    definition["status"] = {**status, "storedVersions": [*dict.fromkeys([*known, *stored])]}
 
 
 def _keep_pod_fields(old: Json, new: Json) -> None:

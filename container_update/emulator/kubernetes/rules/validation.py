@@ -431,6 +431,15 @@ def _definition(new: Json, old: Json | None) -> list[FieldError]:
     if not stored and old is None:
         why = "must have at least one stored version"
         problems.append(invalid_value("status.storedVersions", None, why))
+    named = {version["name"] for version in spec.get("versions", [])}
+    for index, name in enumerate((new.get("status") or {}).get("storedVersions") or ()):
+        if name not in named:
+            why = (
+                f"missing from spec.versions; {name} was previously a storage version, and must "
+                "remain in spec.versions until a storage migration ensures no data remains "
+                f"persisted in {name} and removes {name} from status.storedVersions"
+            )
+            problems.append(invalid_value(f"status.storedVersions[{index}]", name, why))
     for path in (("scope",), ("group",), ("names", "plural"), ("names", "kind")):
         problems += _fixed_field("spec", *path)(new, old)
     return problems

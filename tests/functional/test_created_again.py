@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An object that is deleted and created again is not deleted where it could not be created.
+
+The server has no request that replaces a Pod, or an immutable object. Between the two requests
+there is neither the old one nor the new one; an undo needs what was just refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from container_update import (
+    ClusterError,
+    UndoIncompleteError,
+    UpdateFailedError,
+    change_package,
+    connect,
+)
+from tests.functional.admission import refusing
+from tests.functional.cnf import IMAGES, Cnf
+from tests.functional.conftest import OPTIONS
+from tests.functional.manifests import ENV, config_map, workload
+from tests.functional.reference_update import Lab
+from tests.functional.server import Server
+from tests.functional.test_quotas import set_quota
+from tests.internals.core import KubernetesCluster
+
+POD = workload("Pod", "w", container=ENV)
+OLD = {"cm": config_map(setting="old"), "w": POD}
+NEW = {**OLD, "cm": config_map(setting="new")}
+FIXED = {"cm": config_map(immutable=True, setting="old")}
+OTHER = {"cm": config_map(immutable=True, setting="new")}
+
+
+def healed(cnf: Cnf) -> None:
+    cnf.heal(cnf.old)
+
+
+def updated(cnf: Cnf) -> None:
+    cnf.update(NEW)
+
+
+def updated_without_pods(cnf: Cnf) -> None:
+    cnf.update(OTHER)
+
+
+def changed(cnf: Cnf) -> None:
+    """Change an environment variable of the Pod, which no server does in place."""
+    other = POD.replace("name: SETTING", "name: ANOTHER")
+    files = {"cm.yaml": OLD["cm"], "w.yaml": other}
+    body = {"vnfdId": "unknown", "additionalParams": {"upgrade_type": "RollingUpdate"}}
+    packages = {"old": cnf.old, "new": cnf.package(files)}
+    change_package(body, cnf.admin, cnf.options, **packages, **cnf.where)
+
+
+REFUSED: dict[str, tuple[str, str, dict[str, str], Callable[[Cnf], None]]] = {
+    "a Pod that is healed": ("Pod", "w", OLD, healed),
+    "a Pod with another setting": ("Pod", "w", OLD, updated),
+    "a Pod with another variable": ("Pod", "w", OLD, changed),
+    "an immutable ConfigMap": ("ConfigMap", "cm", FIXED, updated_without_pods),
+}
+
+
+@pytest.fixture(scope="module")
+def server(lab: Lab) -> Server:
+    return lab.server
+
+
+@pytest.fixture(scope="module")
+def admin_kubeconfig(lab: Lab) -> str:
+    return lab.kubeconfig
+
+
+@pytest.fixture(scope="module")
+def admin(admin_kubeconfig: str) -> Iterator[KubernetesCluster]:
+    with connect(admin_kubeconfig, options=OPTIONS) as connected:
+        yield connected
+
+
+@pytest.mark.parametrize(("kind", "name", "files", "act"), REFUSED.values(), ids=REFUSED)
+def test_what_admission_does_not_let_be_created_again_is_not_deleted(
+    cnf: Cnf,
+    server: Server,
+    kind: str,
+    name: str,
+    files: dict[str, str],
+    act: Callable[[Cnf], None],
+) -> None:
+    cnf.instantiate(**files)
+    before = cnf.get(kind, name)["metadata"]["uid"]
+    with (
+        refusing(server, cnf.namespace, kind, "not today"),
+        pytest.raises((ClusterError, UpdateFailedError), match="not today") as raised,
+    ):
+        act(cnf)
+    assert not isinstance(raised.value, UndoIncompleteError)
+    assert "dry_run_denials" in str(raised.value)
+    assert cnf.get(kind, name)["metadata"]["uid"] == before
+    assert cnf.get("ConfigMap", "cm")["data"] == {"setting": "old"}
+    act(cnf)  # the next one finds nothing in its way
+    assert cnf.get(kind, name)["metadata"]["uid"] != before
+
+
+@pytest.mark.parametrize("act", [healed, updated, changed])
+def test_a_pod_in_a_full_namespace_is_created_again(cnf: Cnf, act: Callable[[Cnf], None]) -> None:
+    """A quota has counted the old one, and notices a moment later that it is gone."""
+    cnf.instantiate(**OLD)
+    before = cnf.get("Pod", "w")["metadata"]["uid"]
+    set_quota(cnf, pods=1)
+    act(cnf)
+    after = cnf.get("Pod", "w")
+    assert after["metadata"]["uid"] != before
+    assert after["spec"]["containers"][0]["image"] == IMAGES[0]
