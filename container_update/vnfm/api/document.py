@@ -22,6 +22,7 @@ _ABOUT = (
 )
 _TAGS: Mapping[str, str] = {
     "VNF packages": "SOL005, clause 9. A package is created, then its content is uploaded.",
+    "Subscriptions (packages)": "Clients that are notified of packages.",
     "VNF instances (v2)": "SOL003, clause 5: an answer 202 names the operation in `Location`.",
     "Operation occurrences (v2)": "What an operation does and did; retry, rollback and fail.",
     "Subscriptions (v2)": "Clients that are notified of operations and instances.",
@@ -105,13 +106,18 @@ _PER_API: Mapping[str, Json] = {
     "POST /vnf_instances/{instance_id}/terminate": {"terminationType": "FORCEFUL"},
     "POST /vnf_lcm_op_occs/{operation_id}/cancel": {"cancelMode": "GRACEFUL"},
 }
-_PACKAGES = "/vnfpkgm/v1/vnf_packages"
+_OF_PACKAGES = "/vnfpkgm/v1"
+_PACKAGES = f"{_OF_PACKAGES}/vnf_packages"
 
 EXAMPLES: Mapping[str, Json] = {
     f"POST {_PACKAGES}": {"userDefinedData": {"site": "north"}},
     f"PATCH {_PACKAGES}/{{package_id}}": {"operationalState": "DISABLED"},
     f"POST {_PACKAGES}/{{package_id}}/package_content/upload_from_uri": {
         "addressInformation": "https://packages.example/vnf.zip"
+    },
+    f"POST {_OF_PACKAGES}/subscriptions": {
+        **_SUBSCRIPTION,
+        "filter": {"notificationTypes": ["VnfPackageOnboardingNotification"]},
     },
     "POST /v1.0/vims": _NEW_VIM,
     "POST /v1.0/vims.json": _NEW_VIM,
