@@ -119,9 +119,11 @@ function* actions(instance, planning, tabbed) {
     tabbed.open("Plan");
     planning.choose(operation);
   };
-  yield ["Update", plan("MODIFY_INFO"), "main"];
+  const heal = ["Heal", () => askHeal(instance)];
+  if (instance.trouble) yield [...heal, "main"];
+  yield ["Update", plan("MODIFY_INFO"), ...(instance.trouble ? [] : ["main"])];
   if (instance.api === "v2") yield ["Change package", plan("CHANGE_VNFPKG")];
-  yield ["Heal", () => askHeal(instance)];
+  if (!instance.trouble) yield heal;
   if (instance.aspects.length) yield ["Scale", () => askScale(instance)];
   yield ["Terminate", () => askTermination(instance), "danger"];
 }

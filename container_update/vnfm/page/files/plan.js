@@ -10,7 +10,7 @@ import { button, element, say } from "./view.js";
 
 const OPERATIONS = {
   MODIFY_INFO: ["Update", "configuration and images", "PATCH", "", commands.modify],
-  CHANGE_VNFPKG: ["Change package", "everything in the package", "POST", "/change_vnfpkg",
+  CHANGE_VNFPKG: ["Change package", "all of it", "POST", "/change_vnfpkg",
     commands.changePackage],
 };
 
