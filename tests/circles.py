@@ -84,6 +84,7 @@ THOROUGH = {
     "tests/vnfm/test_specification.py": "each sample request of the specification",
     "tests/vnfm/test_stopped.py": "services that end",
     "tests/vnfm/test_tackers_packages.py": "a real Tacker",
+    "tests/vnfm/test_terminated.py": "services that are terminated",
     "tests/vnfm/test_upkeep_openstack.py": "heal and scale in stacks",
     "tests/vnfm/test_upkeep_served.py": "processes and the openstack client",
     "tests/vnfm/test_view.py": "what the page shows",
