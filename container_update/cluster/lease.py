@@ -53,8 +53,9 @@ _LOOKS = 10
 the holder renews its own."""
 _PAUSES = 40
 """How often in its duration the holder tries again where it cannot be renewed."""
-_IN_FORCE_SECONDS = 1.5
-"""Until an API server judges by a webhook or policy that was just written: it watches them, and
+IN_FORCE_SECONDS = 1.5
+"""Until an API server judges by a webhook or policy that was just written, or no more by one that
+was deleted: it watches them, and
 reads policies anew each second. Source: Kubernetes, apiserver/pkg/admission/plugin."""
 _WRITABLE = 0.9
 """For which part of its duration the holder writes; the rest is for requests on their way."""
@@ -255,7 +256,7 @@ class LeaseLock:
         began = self.clock()
         while True:
             error = self._renewal_error()
-            enough = _IN_FORCE_SECONDS if error is None else self.seconds / 3
+            enough = IN_FORCE_SECONDS if error is None else self.seconds / 3
             if self.clock() - began >= enough:
                 return error if error is not None and error.status is not None else None
             self.check()

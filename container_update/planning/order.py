@@ -6,7 +6,8 @@ role that it binds, the configuration that it reads when it starts. Objects that
 come after the workloads: an autoscaler, a custom object that a webhook of the same VNF converts.
 Admission webhooks come last: without their pods they would refuse every request. Objects are
 removed in the reverse order, with two exceptions: what cannot be created again as it was goes last,
-and an object with finalizers goes before the workloads, of which its controller may be one.
+and an object with finalizers goes before the workloads, of which its controller may be one. What
+may refuse the objects of a new package, and is not in it, goes before they are written.
 """
 
 from __future__ import annotations
@@ -56,6 +57,13 @@ _JUDGES: Sequence[Kinds] = (
     _kinds(_ADMISSION, "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding"),
 )
 """What may refuse the requests of any client."""
+_DENIES = LIMITS | _kinds(
+    _ADMISSION,
+    "ValidatingWebhookConfiguration",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+)
+"""What may only refuse other writes, and changes none of them."""
 _HOOK = ("clientConfig", "service")
 _CALLS: Mapping[tuple[str, str], FieldPath] = {
     DEFINITION: ("spec", "conversion", "webhook", *_HOOK),
@@ -118,8 +126,16 @@ def judges(key: ObjectKey) -> bool:
     return any((key.group, key.kind) in kinds for kinds in _JUDGES)
 
 
+def frees(step: Step) -> bool:
+    """Tell whether a step removes what may refuse the other writes of its plan: it comes first."""
+    return step.is_removal and (step.key.group, step.key.kind) in _DENIES
+
+
 def lifts_a_limit(step: Step) -> bool:
-    """Tell whether a step lets a quota allow more: its undo comes after the pods are back."""
+    """Tell whether a step lets the server allow more: its undo comes after the pods are back, which
+    may need that."""
+    if frees(step):
+        return True
     is_quota = (step.key.group, step.key.kind) == ("", "ResourceQuota")
     if not (is_quota and isinstance(step, ManifestStep) and step.before is not None):
         return False

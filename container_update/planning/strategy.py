@@ -24,7 +24,7 @@ from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.comparison.stored_versions import with_stored_versions
 from container_update.planning.configuration import Live, reasons_of, starts_without, users
 from container_update.planning.finished_jobs import HAS_RUN, has_run
-from container_update.planning.order import in_groups
+from container_update.planning.order import frees, in_groups
 from container_update.planning.staying import why_it_stays, with_claims_kept
 from container_update.planning.steps import ManifestStep, ObjectStep
 from container_update.planning.steps.manifest import (
@@ -123,6 +123,8 @@ class Strategy:
             steps += self.workload_step(key)
         steps += [*self._restarts(), *self._other_steps()]
         steps += self._removals()
+        withdrawn += filter(frees, steps)
+        steps = [step for step in steps if not frees(step)]
         if not any(is_workload(step.key) for step in steps):
             steps = [_in_its_place(step) for step in steps]
         untouched = self.live.keys() - {step.key for step in (*withdrawn, *steps)}

@@ -30,6 +30,7 @@ _SYMBOLS = {
     Action.HAND_OVER: ("⇒", lines.CHANGE),
 }
 _RESTART = ("↻", lines.RESTART)
+_END = "At the end"
 _RESTARTS = "Restarts"
 _TITLES = {
     Action.CHECK: "Waits",
@@ -93,13 +94,15 @@ def sections(plan: Plan) -> Iterator[tuple[str, list[Step]]]:
     """Yield each heading of a plan with its steps, in the order of execution."""
     for role, group in groupby(plan.steps, key=_role):
         steps = list(group)
-        if role is not None:
+        if role == _END and steps[0] is plan.steps[0] and len(steps) < len(plan.steps):
+            yield "First", steps
+        elif role is not None:
             creates = any(step.action is Action.CREATE for step in steps)
             yield "Workloads" if role == _RESTARTS and creates else role, steps
-            continue
-        for title, is_config in (("Configuration", True), ("Other objects", False)):
-            if part := [step for step in steps if step.is_config is is_config]:
-                yield title, part
+        else:
+            for title, is_config in (("Configuration", True), ("Other objects", False)):
+                if part := [step for step in steps if step.is_config is is_config]:
+                    yield title, part
 
 
 def _role(step: Step) -> str | None:
@@ -109,7 +112,7 @@ def _role(step: Step) -> str | None:
     if step.is_switch:
         return "When the new pods are ready"
     if step.is_removal or step.action is Action.HAND_OVER:
-        return "At the end"
+        return _END
     return _RESTARTS if step.starts_pods else None
 
 

@@ -14,7 +14,9 @@ import pytest
 from container_update import (
     CancelToken,
     ClusterError,
+    Outcome,
     StepResult,
+    UpdateFailedError,
     UpdateInterruptedError,
     change_package,
     connect,
@@ -22,9 +24,9 @@ from container_update import (
     terminate,
 )
 from tests.functional import role
-from tests.functional.cnf import Cnf
+from tests.functional.cnf import BAD_IMAGE, Cnf
 from tests.functional.conftest import until
-from tests.functional.manifests import config_map
+from tests.functional.manifests import config_map, workload
 from tests.internals.core import Collection, KubernetesCluster, ObjectKey, Right
 
 RBAC = "rbac.authorization.k8s.io"
@@ -128,3 +130,56 @@ def test_an_account_takes_no_right_away_that_it_could_not_put_back(
         act(account)
     assert (cnf.admin.get(ObjectKey(RBAC, "Role", cnf.namespace, "app")), granted(cnf)) == before
     act(cnf.admin)
+
+
+ADMISSION = "admissionregistration.k8s.io"
+QUOTA = """
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: limit}
+spec: {hard: {count/configmaps: "%d"}}
+"""
+POLICY = f"""
+apiVersion: {ADMISSION}/v1
+kind: ValidatingAdmissionPolicy
+metadata: {{name: only-%(space)s}}
+spec:
+  matchConstraints:
+    namespaceSelector: {{matchLabels: {{kubernetes.io/metadata.name: %(space)s}}}}
+    resourceRules:
+    - {{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}}
+  validations: [{{expression: "object.metadata.name != 'more'", message: not this one}}]
+---
+apiVersion: {ADMISSION}/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {{name: only-%(space)s}}
+spec: {{policyName: only-%(space)s, validationActions: [Deny]}}
+"""
+
+
+@pytest.mark.parametrize("kind", ["ResourceQuota", "ValidatingAdmissionPolicy"])
+def test_what_refuses_the_objects_of_a_package_without_it_goes_before_they_are_written(
+    cnf: Cnf, kind: str
+) -> None:
+    here = len(cnf.admin.list(Collection("", "ConfigMap", cnf.namespace)).items)
+    is_quota = kind == "ResourceQuota"
+    judge = QUOTA % (here + 1) if is_quota else POLICY % {"space": cnf.namespace}
+    group, name = ("", "limit") if is_quota else (ADMISSION, f"only-{cnf.namespace}")
+    key = ObjectKey(group, kind, cnf.namespace if is_quota else "", name)
+    first = {"cm.yaml": config_map(setting="a")}
+    old = cnf.package({**first, "judge.yaml": judge})
+    more = {**first, "more.yaml": config_map("more", setting="b")}
+    bad = {**more, "bad.yaml": workload("Deployment", "bad", image=BAD_IMAGE)}
+    body = {"vnfdId": "unknown", "additionalParams": {"upgrade_type": "RollingUpdate"}}
+
+    def change(new: dict[str, str]) -> Outcome:
+        packages = {"old": old, "new": cnf.package(new)}
+        return change_package(body, cnf.admin, cnf.options, **packages, **cnf.where)
+
+    install(old, cnf.admin, options=cnf.options, **cnf.where)
+    with pytest.raises(UpdateFailedError, match="Everything is as before"):
+        change(bad)
+    assert cnf.admin.get(key) is not None
+    results = change(more).results
+    assert [result.step.is_removal for result in results] == [*[True] * (len(results) - 1), False]
+    assert cnf.get("ConfigMap", "more")["data"] == {"setting": "b"}

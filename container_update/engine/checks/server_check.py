@@ -16,11 +16,11 @@ from container_update.cluster.retry import RetryingReader
 from container_update.engine.writer import HOW_WITHOUT_DRY_RUN, try_creation_again
 from container_update.model import context_threads
 from container_update.model.cluster import DryRun
-from container_update.model.errors import AdmissionError, ClusterError, NoDryRunError
+from container_update.model.errors import AdmissionError, ClusterError, NoDryRunError, QuotaError
 from container_update.model.objects import INSTANCE_LABEL, Json, ObjectKey
 from container_update.model.options import NOTE, Options
 from container_update.model.plan import Action, FieldChange, Note, Plan
-from container_update.planning import permissions, stored_writes
+from container_update.planning import order, permissions, stored_writes
 from container_update.planning.steps import ConfigStep, ManifestStep, ObjectStep, object_steps
 from container_update.planning.steps.new_objects import new_object
 from container_update.planning.steps.workload import WorkloadStep
@@ -111,9 +111,8 @@ class _Asking:
         try:
             return self._try_step(step)
         except ClusterError as error:
-            untried = (NoDryRunError, AdmissionError) if self.notes_denials else NoDryRunError
-            if isinstance(error, untried):
-                return _Answer(step, untried=str(error))
+            if untried := self._why_untried(error):
+                return _Answer(step, untried=untried)
             if error.transient or error.status is None:
                 raise
             needed = self._missing_object(step, error.status)
@@ -124,6 +123,17 @@ class _Asking:
                 # the operation itself says which one
                 return _Answer(step, untried="this account may not write it")
             return _Answer(step, waits_for=needed, refusal=None if needed else error)
+
+    def _why_untried(self, error: ClusterError) -> str:
+        """Return why a refusal of a dry run is none of the write; '' where it is one."""
+        if isinstance(error, NoDryRunError) or (
+            self.notes_denials and isinstance(error, AdmissionError)
+        ):
+            return str(error)
+        leaving = next((step.key for step in self.plan.steps if order.frees(step)), None)
+        if leaving is None or not isinstance(error, AdmissionError | QuotaError):
+            return ""
+        return f"{leaving}, which goes first, may be what refuses it: {error}"
 
     def _missing_object(self, step: ObjectStep, status: int) -> ObjectKey | None:
         """Return what the plan writes first and the server may have missed."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 from functools import partial
 
+from container_update.cluster.lease import IN_FORCE_SECONDS
 from container_update.engine import claims
 from container_update.engine.checks.namespaces import content
 from container_update.engine.context import StepExecutor
@@ -14,7 +15,7 @@ from container_update.model.objects import Json, is_kept, namespace_key
 from container_update.model.outcome import Reverted
 from container_update.model.plan import Action
 from container_update.planning.comparison.live_objects import manifest_name
-from container_update.planning.order import DEFINITION
+from container_update.planning.order import DEFINITION, judges
 from container_update.planning.steps import ManifestStep
 from container_update.planning.steps.manifest import is_made_of
 from container_update.planning.steps.new_objects import created_again, new_object
@@ -90,6 +91,8 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
         if is_workload(step.key) and not is_deleting(live):
             live = claims.keep_when_deleted(self.writer, live, deadline)
         self.writer.delete(live, deadline)
+        if judges(step.key):  # by a server's cache, it does so for a moment longer
+            self.rollout.waiter.sleep(IN_FORCE_SECONDS)
         self._wait_gone(step, live["metadata"]["uid"], deadline, pods)
         is_undone = step.action is Action.CREATE
         left = claims.label_left(self.writer, live, only_new=is_undone)

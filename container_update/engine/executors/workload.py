@@ -112,7 +112,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         live = self.cluster.get(step.key)
         if live is None or is_deleting(live):
             return Reverted.OF_OTHERS
-        step = self.writer.with_stored_images(step, live)
+        step = self.writer.with_stored_images(step, live, back=True)
         since = self._pods_since(step, live)
         before = self.as_before(step, live)
         reverted = self.restore(step, live)
@@ -186,7 +186,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         """Give the containers of a Pod that is still there their old images."""
         if step.is_restored(live):
             return Reverted.UNCHANGED
-        if not self.writer.with_stored_images(step, live).has_traces(live):
+        if not self.writer.with_stored_images(step, live, back=True).has_traces(live):
             return Reverted.OF_OTHERS
         baseline = Baseline.of([live], tuple(step.images))
         started = _container_ids(step.old, step.images)

@@ -20,7 +20,7 @@ def with_stored_versions(body: Json, live: Json) -> Json:
     *body* itself where there are none, and of any other kind."""
     if live.get("kind") != KIND:
         return body
-    named, kept = {version["name"] for version in _versions(body)}, _stored(live)
+    named, kept = {version["name"] for version in _versions(body)}, _stored_version_names(live)
     left = [
         {**version, "served": False, "storage": False}
         for version in _versions(live)
@@ -40,7 +40,10 @@ def remark(body: Json, live: Json) -> str:
     known = {version["name"] for version in _versions(live)}
     return "; ".join(
         [
-            *(_text(name, "stays") for name in sorted(_stored(live) & known - served)),
+            *(
+                _text(name, "stays")
+                for name in sorted(_stored_version_names(live) & known - served)
+            ),
             *(_text(name, "stays after an undo") for name in sorted(stored - known)),
         ]
     )
@@ -54,5 +57,5 @@ def _versions(definition: Json) -> Iterator[Json]:
     yield from (definition.get("spec") or {}).get("versions") or ()
 
 
-def _stored(definition: Json) -> set[str]:
+def _stored_version_names(definition: Json) -> set[str]:
     return {*((definition.get("status") or {}).get("storedVersions") or ())}
