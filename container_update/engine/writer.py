@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from container_update.cluster.waiting import NotReadyError, Waiter
@@ -206,9 +207,8 @@ class ObjectWriter:
         :raises ClusterError: it could not; nothing was deleted.
         """
         try:
-            try_creation_again(self.cluster, new)
-        except NoDryRunError:
-            pass
+            with suppress(NoDryRunError):  # a kind without dry runs is created untried
+                try_creation_again(self.cluster, new)
         except AdmissionError as error:
             if not self.notes_denials:
                 raise AdmissionError(
