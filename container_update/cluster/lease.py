@@ -54,9 +54,9 @@ the holder renews its own."""
 _PAUSES = 40
 """How often in its duration the holder tries again where it cannot be renewed."""
 IN_FORCE_SECONDS = 1.5
-"""Until an API server judges by a webhook or policy that was just written, or no more by one that
-was deleted: it watches them, and
-reads policies anew each second. Source: Kubernetes, apiserver/pkg/admission/plugin."""
+"""Until an API server judges by a webhook or policy that was just written, or no longer by one that
+was deleted: it watches them, and reads policies anew each second. Source: Kubernetes,
+apiserver/pkg/admission/plugin."""
 _WRITABLE = 0.9
 """For which part of its duration the holder writes; the rest is for requests on their way."""
 
