@@ -33,7 +33,7 @@ from tests.functional.conftest import until
 from tests.functional.counted import Counted
 from tests.functional.manifests import ENV, config_map, workload
 from tests.functional.upgrade_types import ROLLING
-from tests.internals.core import StepState, archive, guide_request, informer, main
+from tests.internals.core import ObjectKey, StepState, archive, guide_request, informer, main
 from tests.internals.core import update as updating
 from tests.internals.service import vdus_of
 
@@ -201,11 +201,13 @@ def test_the_live_pods_of_an_instance_are_read_without_those_of_others(
     folder = cnf.package({f"{name}.yaml": text for name, text in others.items()})
     install(folder, cnf.admin, namespace=cnf.namespace, options=cnf.options)
     cnf.instantiate(w=workload("Deployment"))
+    kinds = [ObjectKey("apps", "Deployment", cnf.namespace, "w"), ObjectKey("", "Pod", "", "w")]
     live: Any = SimpleNamespace(
         id=INSTANCE,
-        record=SimpleNamespace(namespace=cnf.namespace),
+        record=SimpleNamespace(namespace=cnf.namespace, def_files=()),
+        is_settled=True,
         vdus=lambda _: (("VDU1", "w"),),
-        kinds=lambda _: {("apps", "Deployment"), ("", "Pod")},
+        workloads=lambda _: [SimpleNamespace(key=key) for key in kinds],
     )
     counted: Any = Counted(cnf.cluster)
     ((vdu,), pods) = vdus_of(live, counted, cnf.options), cnf.pods("Deployment", "w")

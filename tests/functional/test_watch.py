@@ -29,7 +29,7 @@ from container_update import (
 )
 from tests.functional import role
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
-from tests.functional.conftest import until
+from tests.functional.conftest import overwrite, until
 from tests.functional.manifests import ENV, config_map, workload
 from tests.internals.core import Event, ObjectKey, StepState, Watch, attach, main, name_of, watch
 
@@ -299,7 +299,7 @@ def test_a_lease_that_is_not_renewed_any_more_is_noticed_while_watching(
         assert lease is not None
         lease["spec"] |= {"renewTime": "2020-01-01T00:00:00.000000Z", "holderIdentity": "gone/1"}
         lease["metadata"]["annotations"] = {}
-        cnf.admin.replace(lease)
+        overwrite(cnf.admin, lease)  # its holder renews it meanwhile
 
     with pytest.raises(UpdateInterruptedError, match="its lease has expired") as raised:
         watched.follow(expire)

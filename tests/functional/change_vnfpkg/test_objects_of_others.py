@@ -115,4 +115,4 @@ def test_a_service_of_others_that_loses_all_of_its_pods_is_noted(
     site.admin.create({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec})
     notes = [str(note) for note in site.plan(V2).notes if note.key.name == "foreign"]
     assert len(notes) == is_lost
-    assert all("not of this VNF, and selects none of the new pods" in note for note in notes)
+    assert all("does not belong to this VNF, and selects none of" in note for note in notes)
