@@ -16,6 +16,7 @@ import pytest
 
 from container_update import (
     CancelToken,
+    ClusterError,
     Outcome,
     Plan,
     PlanError,
@@ -29,7 +30,7 @@ from container_update import (
 )
 from tests.functional import role
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
-from tests.functional.conftest import overwrite, until
+from tests.functional.conftest import until
 from tests.functional.manifests import ENV, config_map, workload
 from tests.internals.core import Event, ObjectKey, StepState, Watch, attach, main, name_of, watch
 
@@ -293,13 +294,22 @@ def test_a_lease_that_is_not_renewed_any_more_is_noticed_while_watching(
     key = ObjectKey("coordination.k8s.io", "Lease", cnf.namespace, name_of(INSTANCE))
     names: list[str] = []
 
-    def expire(event: Event) -> None:
-        names.append(type(event).__name__)
+    def take() -> bool:
         lease = cnf.admin.get(key)
         assert lease is not None
         lease["spec"] |= {"renewTime": "2020-01-01T00:00:00.000000Z", "holderIdentity": "gone/1"}
         lease["metadata"]["annotations"] = {}
-        overwrite(cnf.admin, lease)  # its holder renews it meanwhile
+        try:
+            cnf.admin.replace(lease)
+        except ClusterError as error:
+            if error.status != 409:
+                raise
+            return False  # its holder has renewed it meanwhile
+        return True
+
+    def expire(event: Event) -> None:
+        names.append(type(event).__name__)
+        until(take)
 
     with pytest.raises(UpdateInterruptedError, match="its lease has expired") as raised:
         watched.follow(expire)
