@@ -25,7 +25,7 @@ from container_update.engine.executors.table import executor_of
 from container_update.engine.writer import ChangedByAnotherError, OverwrittenError
 from container_update.model import context_threads
 from container_update.model.errors import ClusterError, LeaseLostError
-from container_update.model.objects import Json, ObjectKey
+from container_update.model.objects import DEFINITION, Json, ObjectKey
 from container_update.model.outcome import Diagnosis, Reverted, StepResult, StepState
 from container_update.model.plan import Action, Step
 from container_update.model.reporter import REPORTED
@@ -102,7 +102,7 @@ class Undo:
         removed = [step for step in back if step.is_removal]
         workloads = [step for step in back if step.starts_pods and step not in switches]
         objects = [step for step in back if step not in (*switches, *removed, *workloads)]
-        definitions = [s for s in objects if (s.key.group, s.key.kind) == order.DEFINITION]
+        definitions = [s for s in objects if (s.key.group, s.key.kind) == DEFINITION]
         yield definitions  # their objects are restored in the versions that these serve
         objects = [step for step in objects if step not in definitions]
         removed_objects = [step for step in removed if not is_workload(step.key)]

@@ -50,10 +50,8 @@ def try_creation_again(cluster: ReadOnlyCluster, body: Json) -> DryRun:
     judge before that, and count both."""
     try:
         return cluster.dry_run("create", body)
-    except QuotaError:
-        return DryRun({})
     except ClusterError as error:
-        if error.status != 409:
+        if error.status != 409 and not isinstance(error, QuotaError):
             raise
         return DryRun({})
 

@@ -61,6 +61,8 @@ def without_server_fields(body: Json) -> Json:
     return {**content, "metadata": metadata}
 
 
+DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
+"""The group and kind of an object that defines a kind."""
 CLUSTER_SCOPED = frozenset(
     (group, kind)
     for group, kinds in {

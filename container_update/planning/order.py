@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from container_update.model.errors import PackageError
-from container_update.model.objects import FieldPath, Json, Manifest, ObjectKey, get_at
+from container_update.model.objects import DEFINITION, FieldPath, Json, Manifest, ObjectKey, get_at
 from container_update.model.plan import Plan, Step
 from container_update.planning.comparison.meaning import is_less
 from container_update.planning.steps import ConfigStep, ManifestStep, ObjectStep
@@ -34,7 +34,6 @@ ORDER_ANNOTATION = "container-update/order"
 """On an object: the number of its wave. Each wave is Ready before the next one begins; without it:
 0."""
 
-DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
 """(group, kind) of what makes the server serve another kind."""
 
 RBAC = "rbac.authorization.k8s.io"

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from container_update.model.objects import KEEP_ANNOTATION, Json, ObjectKey, is_kept
+from container_update.model.objects import DEFINITION, KEEP_ANNOTATION, Json, ObjectKey, is_kept
 from container_update.model.plan import Reason
-from container_update.planning.order import DEFINITION, called_services
+from container_update.planning.order import called_services
 from container_update.planning.steps import ObjectStep, ScaleStep
 from container_update.workloads.claim_retention import WHEN_DELETED, WHEN_SCALED, deletes_claims
 

@@ -13,11 +13,11 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, replace
 from typing import Any
 
-from container_update.model.objects import Json, Manifest, ObjectKey, Source
+from container_update.model.objects import DEFINITION, Json, Manifest, ObjectKey, Source
 from container_update.model.plan import Action, FieldChange, Note, Place, Plan, Reason, Step
 from container_update.planning.comparison import diff, live_objects, meaning
 from container_update.planning.comparison.live_objects import manifest_name
-from container_update.planning.order import DEFINITION, LIMITS, RBAC, converters, wave_of
+from container_update.planning.order import LIMITS, RBAC, converters, wave_of
 from container_update.planning.steps import ConfigStep, ManifestStep, ObjectStep
 from container_update.planning.steps.manifest import without_recorded_digest
 from container_update.workloads import api_resources, pod_template

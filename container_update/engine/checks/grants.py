@@ -18,7 +18,7 @@ from container_update.planning.order import RBAC
 from container_update.planning.steps import object_steps
 from container_update.planning.steps.new_objects import new_object
 
-_FREED = {"Role": "escalate", "ClusterRole": "escalate"}
+_GRANTING = {"Role": "escalate", "ClusterRole": "escalate"}
 """The verb of an account that may grant more than it has; of a binding: bind."""
 
 
@@ -41,7 +41,7 @@ def _refusal(key: ObjectKey, error: ClusterError) -> ClusterError:
     return ClusterError(
         "the operation could not be undone, because this account may not grant again what it "
         f"takes away: {error}: nothing was written; give the account these rights, or the verb "
-        f"{_FREED.get(key.kind, 'bind')} for {key}",
+        f"{_GRANTING.get(key.kind, 'bind')} for {key}",
         status=error.status,
         reason=error.reason,
         next_step=NextStep.GRANT_RIGHTS,

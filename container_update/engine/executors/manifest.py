@@ -11,11 +11,11 @@ from container_update.engine import claims
 from container_update.engine.checks.namespaces import content
 from container_update.engine.context import StepExecutor
 from container_update.engine.writer import ChangedByAnotherError
-from container_update.model.objects import Json, is_kept, namespace_key
+from container_update.model.objects import DEFINITION, Json, is_kept, namespace_key
 from container_update.model.outcome import Reverted
 from container_update.model.plan import Action
 from container_update.planning.comparison.live_objects import manifest_name
-from container_update.planning.order import DEFINITION, judges
+from container_update.planning.order import judges
 from container_update.planning.steps import ManifestStep
 from container_update.planning.steps.manifest import is_made_of
 from container_update.planning.steps.new_objects import created_again, new_object

@@ -18,13 +18,20 @@ from container_update.engine.goal import Goal, Intent, Observed
 from container_update.engine.instances import list_if_allowed
 from container_update.engine.read_packages import described_by
 from container_update.model.cluster import if_allowed, items_if_allowed
-from container_update.model.objects import Collection, Json, Manifest, ObjectKey, is_kept
+from container_update.model.objects import (
+    DEFINITION,
+    Collection,
+    Json,
+    Manifest,
+    ObjectKey,
+    is_kept,
+)
 from container_update.model.options import Options
 from container_update.model.plan import UNINSTALL, Plan
 from container_update.model.requests import TerminateRequest
 from container_update.planning.configuration import Live
 from container_update.planning.lifecycle import uninstall_plan
-from container_update.planning.order import DEFINITION, RBAC, has_finalizers
+from container_update.planning.order import RBAC, has_finalizers
 from container_update.planning.staying import Included
 from container_update.planning.update import collections
 from container_update.workloads import ownership, registry

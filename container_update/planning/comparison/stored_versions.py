@@ -10,15 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from container_update.model.objects import Json
-
-KIND = "CustomResourceDefinition"
+from container_update.model.objects import DEFINITION, Json, ObjectKey
 
 
 def with_stored_versions(body: Json, live: Json) -> Json:
     """Return a definition with those versions of the live one that it lacks and that cannot go;
     *body* itself where there are none, and of any other kind."""
-    if live.get("kind") != KIND:
+    if not _is_definition(live):
         return body
     named, kept = {version["name"] for version in _versions(body)}, _stored_version_names(live)
     left = [
@@ -33,7 +31,7 @@ def with_stored_versions(body: Json, live: Json) -> Json:
 
 def remark(body: Json, live: Json) -> str:
     """Return what to know of the versions of a definition that is to be written; '': nothing."""
-    if live.get("kind") != KIND:
+    if not _is_definition(live):
         return ""
     served = {version["name"] for version in _versions(body) if version.get("served")}
     stored = {version["name"] for version in _versions(body) if version.get("storage")}
@@ -47,6 +45,11 @@ def remark(body: Json, live: Json) -> str:
             *(_text(name, "stays after an undo") for name in sorted(stored - known)),
         ]
     )
+
+
+def _is_definition(body: Json) -> bool:
+    key = ObjectKey.of(body)
+    return (key.group, key.kind) == DEFINITION
 
 
 def _text(name: str, stays: str) -> str:
