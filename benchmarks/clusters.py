@@ -16,11 +16,11 @@ from typing import Any, Protocol
 from benchmarks import embedded
 from container_update.cluster import kubeconfig as kubeconfigs
 from container_update.cluster.client import KubernetesCluster, connect
-from container_update.drivers.vim_config import vim_config
 from container_update.engine.verbs import install
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.requests import UpdateRequest
+from container_update.vnfm.commands.vim_config import vim_config
 
 COMMAND = (sys.executable, "-m", "container_update")
 _GONE_SECONDS = 600.0

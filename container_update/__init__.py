@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     )
     from container_update.model.scripts import ScriptStep
     from container_update.planning.strategy import Strategy
-    from container_update.reports.described import describe
+    from container_update.reports.outcome_report import describe
     from container_update.workloads.kind import WorkloadKind
 
     __version__: str
@@ -171,7 +171,7 @@ _MODULES = {
     "UpdateRequest": "model.requests",
     "WorkloadKind": "workloads.kind",
     "connect": "cluster.client",
-    "describe": "reports.described",
+    "describe": "reports.outcome_report",
     "events": "engine.goals.events",
     "history": "engine.goals.go_back",
     "freeze": "engine.freezing",

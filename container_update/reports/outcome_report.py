@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from container_update.model.outcome import Outcome, StepResult, StepState
 from container_update.model.pauses import GateStep, HoldStep
-from container_update.model.plan import INSTALL, UNINSTALL, Action
+from container_update.model.plan import INSTALL, UNINSTALL, Action, Plan
 from container_update.model.scripts import ScriptStep
 from container_update.planning.comparison.diff import printable
 from container_update.planning.steps import ConfigStep, RestartStep
 from container_update.planning.summary import count_noun, nothing_to_do
 from container_update.reports import lines
 from container_update.reports.lines import Line
+from container_update.reports.plan_report import plan_text
 
 _STYLES = {
     StepState.DONE: lines.GOOD,
@@ -24,6 +25,17 @@ _STYLES = {
     StepState.STOPPED: lines.WARNING,
     StepState.UNDONE: lines.WARNING,
 }
+
+
+def describe(value: Plan | Outcome) -> str:
+    """Return a plan or an outcome as the command shows it, complete, without a Secret's value.
+
+    >>> print(describe(Plan(namespace="cnf", instance_id=None, steps=())))
+    Nothing to do: the cluster already matches the new package.
+
+    :returns: lines without styles; an outcome has the last log lines of failing pods too.
+    """
+    return plan_text(value) if isinstance(value, Plan) else outcome_text(value)
 
 
 def outcome_text(outcome: Outcome) -> str:

@@ -56,18 +56,6 @@ worker is at it undoes what it wrote first."""
 NOT_UNDOABLE = frozenset({"TERMINATE"})
 """The operations that cannot be rolled back: what they delete is gone."""
 
-TRANSITIONS: Mapping[State, frozenset[State]] = {
-    State.STARTING: frozenset({State.PROCESSING, State.ROLLED_BACK}),
-    State.PROCESSING: frozenset({State.COMPLETED, State.FAILED_TEMP}),
-    State.FAILED_TEMP: frozenset({State.PROCESSING, State.ROLLING_BACK, State.FAILED}),
-    State.ROLLING_BACK: frozenset({State.ROLLED_BACK, State.FAILED_TEMP}),
-    State.COMPLETED: frozenset(),
-    State.FAILED: frozenset(),
-    State.ROLLED_BACK: frozenset(),
-}
-"""Every state, and those that may follow it."""
-
-
 NO_ROLLBACK = "no_rollback"
 """In what an occurrence keeps: this one cannot be rolled back."""
 

@@ -4,17 +4,23 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timezone
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from container_update.cli import connection
 from container_update.cli.arguments import option_arguments
 from container_update.cli.terminal import output
 from container_update.cli.terminal.output import DONE
 from container_update.cli.terminal.screen import Screen
+from container_update.model.times import moment
+from container_update.planning.comparison.diff import printable
 from container_update.planning.plan_json import document
-from container_update.reports import listing_report
+from container_update.reports import lines
+from container_update.reports.lines import Line
+
+if TYPE_CHECKING:
+    from container_update.engine.listing import InstanceState
 
 
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
@@ -51,7 +57,48 @@ def _list(parsed: argparse.Namespace, out: TextIO) -> int:
         body = {"instances": [each.as_dict() for each in found]}
         output.write_document(document("Instances", body), parsed, out)
     elif found:
-        Screen(out).show(listing_report.instance_lines(found, datetime.now(timezone.utc)))
+        Screen(out).show(_instance_lines(found, datetime.now(timezone.utc)))
     else:
         out.write(f"{nothing}\n")
     return DONE
+
+
+# --- the table ----------------------------------------------------------------------------------
+
+_COLUMNS = (
+    "NAMESPACE",
+    "INSTANCE",
+    "PACKAGE",
+    "STATE",
+    "READY",
+    "AGE",
+    "LAST OPERATION",
+    "ENDED (UTC)",
+    "UNDER WAY",
+)
+
+
+def _instance_lines(instances: Sequence[InstanceState], now: datetime) -> Iterator[Line]:
+    """Yield a table of the instances at a time in UTC; those that are not ready stand out."""
+    texts = lines.align([_COLUMNS, *(_cells(each, now) for each in instances)])
+    for text, each in zip(texts, (None, *instances), strict=True):
+        style = lines.HEADING if each is None else lines.PLAIN
+        if each is not None and each.state != "ready":
+            style = lines.BAD
+        yield Line.of((text, style), is_content=True)
+
+
+def _cells(each: InstanceState, now: datetime) -> tuple[str, ...]:
+    last = each.last
+    cells = (
+        each.namespace,
+        each.instance_id or "-",
+        each.package or "-",
+        each.state,
+        f"{each.ready}/{each.desired}",
+        lines.age(each.created, now),
+        f"{last.origin.title}: {last.result.value}" if last else "-",
+        moment(last.ended) if last else "-",
+        each.under_way,
+    )
+    return tuple(map(printable, cells))

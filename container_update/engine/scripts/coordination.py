@@ -2,7 +2,7 @@
 """Run the package's coordination scripts: when, for which VDU, with what, and for how long.
 
 A script is third-party code: it gets a folder of its own with a copy of the package, and the dict
-of :mod:`.script_input`. Exit status 0 is success; its output is shown in the report, without
+of :func:`_script_input`. Exit status 0 is success; its output is shown in the report, without
 passwords.
 """
 
@@ -26,10 +26,9 @@ from container_update.engine.goals.change_request import (
 )
 from container_update.engine.scripts.located import package_with_script
 from container_update.engine.scripts.process import Script
-from container_update.engine.scripts.script_input import Coordinated, script_input
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import CoordinationError
-from container_update.model.objects import ObjectKey, merge_patch
+from container_update.model.objects import Json, ObjectKey, merge_patch
 from container_update.model.options import Options
 from container_update.model.plan import Note
 from container_update.model.requests import ChangePackageRequest
@@ -43,6 +42,17 @@ _BIGGEST_COPY = 16 * 1024 * 1024
 
 _POLL = 0.05
 _HIDDEN = "***"
+
+
+@dataclass(frozen=True)
+class Coordinated:
+    """The change that scripts are about."""
+
+    change: ChangeRequest
+    instance_id: str | None
+    vnfm: FromVnfm = field(default_factory=FromVnfm)
+    access: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """How a script reaches the VIM."""
 
 
 @dataclass
@@ -116,7 +126,7 @@ class Coordination:
             copy = Path(name) / "package"
             _copy_package(self._package_of(script, which), copy, self.options)
             started = time.monotonic()
-            values = script_input(self.about, self.operation, which, vdu, copy)
+            values = _script_input(self.about, self.operation, which, vdu, copy)
             with Script(script, copy, values) as process:
                 status = self._wait(process, started + self.options.coordination_seconds, vdu)
             return ScriptReport(
@@ -169,3 +179,82 @@ def notes(change: ChangeRequest, used: Container[str]) -> Iterator[Note]:
             kind = change.upgrade_type
             text = f"{path} is not run: a {kind} does not call the script of the {which} VNF"
             yield Note(ObjectKey("", "Coordination", "", "scripts"), text)
+
+
+# --- the dict that a script reads, pickled, on its standard input --------------------------------
+# It is a superset of what Tacker 16 gives one: flat, the VNFC's parameters of the request
+# (``cp_name``, ``username``, ``password``), ``ssh_ip``, ``is_rollback``, ``LcmCoordRequest``,
+# ``inst`` and ``vnfc_info_id``. A script that was written for Tacker runs unchanged. What Tacker
+# does not have is under names of our own, above all ``coordination``.
+# Source: the host's ``_execute_coordinate_vnf_script``, and LcmCoordRequest of ETSI GS NFV-SOL 002,
+# 10.5.2.2.
+
+
+def _script_input(
+    about: Coordinated, operation: str, which: str, vdu: VduChange, package: Path
+) -> Json:
+    """Return the dict for one run of a script.
+
+    :param operation: its id in the journal.
+    :param which: 'new' or 'old': the VNF that is coordinated.
+    :param package: the folder with the script's copy of the package.
+    """
+    access, recorded = about.access, about.vnfm.instance
+    vnfc_param = dict(about.change.vnfc_param(vdu.vdu_id, which))
+    instance = {"id": about.instance_id, **recorded}
+    if access.get("vim_connection_info"):
+        instance["vimConnectionInfo"] = access["vim_connection_info"]
+    return {
+        **vnfc_param,
+        **_entry_if_known("ssh_ip", vdu.ssh_ips.get(which)),
+        "is_rollback": bool(vdu.details.get("back")),
+        "LcmCoordRequest": _coordination_request(about, operation),
+        "inst": instance,
+        **_entry_if_known("vnfc_info_id", _vnfc_info_id(recorded, vdu)),
+        "request": dict(about.change.body),
+        "vnf_instance": instance,
+        "grant_request": {},
+        "grant_response": {},
+        "tmp_csar_dir": str(package),
+        "coordination": {
+            "vnf": which,
+            "instance_id": about.instance_id,
+            "vdu_id": vdu.vdu_id,
+            "vnfc_param": vnfc_param,
+            "old_resource": vdu.old_resource,
+            "new_resource": vdu.new_resource,
+            **vdu.details,
+            "access": dict(access),
+        },
+    }
+
+
+def _entry_if_known(name: str, value: str | None) -> Json:
+    """Return the entry, unless the value is not known: then Tacker has no such entry either."""
+    return {name: value} if value else {}
+
+
+def _coordination_request(about: Coordinated, operation: str) -> Json:
+    """Return an LcmCoordRequest; without a VNFM that shows the operation it has no links."""
+    occurrence = about.vnfm.occurrence
+    body: Json = {
+        "vnfInstanceId": about.instance_id,
+        "vnfLcmOpOccId": occurrence.id if occurrence else operation,
+        "lcmOperationType": "CHANGE_VNFPKG",
+        "coordinationActionName": "the script has to name its action",
+    }
+    if occurrence:
+        body["_links"] = {
+            "vnfLcmOpOcc": {"href": occurrence.url},
+            "vnfInstance": {"href": occurrence.instance_url},
+        }
+    return body
+
+
+def _vnfc_info_id(instance: Mapping[str, Any], vdu: VduChange) -> str | None:
+    """Return the id of the VNFC that the script runs for in the record, or the VDU's first."""
+    info = instance.get("instantiatedVnfInfo") or {}
+    of_vdu = [e for e in info.get("vnfcResourceInfo") or () if e.get("vduId") == vdu.vdu_id]
+    same = [e for e in of_vdu if e["computeResource"].get("resourceId") == vdu.resource_id]
+    ids = {entry.get("vnfcResourceInfoId"): entry["id"] for entry in info.get("vnfcInfo") or ()}
+    return next((ids.get(entry["id"]) for entry in same or of_vdu), None)

@@ -20,12 +20,12 @@ from container_update.engine.scripts import coordination as scripts_of_a_job
 from container_update.engine.scripts.coordination import (
     NEW,
     OLD,
+    Coordinated,
     Coordination,
     CoordinationError,
     notes,
 )
 from container_update.engine.scripts.process import Process
-from container_update.engine.scripts.script_input import Coordinated
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
 from container_update.model.scripts import ScriptReport, ScriptStep, VduChange

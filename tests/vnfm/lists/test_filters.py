@@ -176,7 +176,7 @@ def test_a_list_has_the_rows_that_the_filter_finds_in_python(
         ]
         numbers = set()
         for root in itertools.islice(filters(json_names, others), None, None, EVERY[circle]):
-            found = [place[1] for place in listing.find(session, select(table), root, None)]
+            found = [row[1] for row in listing.find(session, select(table), root, None, 500)]
             assert found == [each["id"] for each in everything if root.matches(each)], root
             numbers.add(len(found))
     assert {0, 1, len(TEXTS)} < numbers, "filters that find nothing, one, and all"

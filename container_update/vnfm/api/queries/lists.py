@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lists of resources: filters and pages (SOL013 clauses 5.2 and 5.4).
 
-Of each row only the columns are read that the filter names, until a page is full; then the rows of
-the page.
+Rows are read and judged in their order until a page is full.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
@@ -144,9 +143,6 @@ _MARKER = "nextpage_opaque_marker"
 _PARAMETERS = SELECTORS | {"filter", _MARKER}
 _CREATED, _ID = "place_created", "place_id"
 """Labels of their own: an attribute may need the same columns."""
-_AT_ONCE = 500
-"""Number of rows that are taken from the database at a time."""
-
 Place = tuple[datetime, str]
 """Where a row is in its list: when it was created, and its id."""
 
@@ -161,38 +157,30 @@ class TableQuery:
     attributes: Attributes = field(default_factory=Attributes)
 
     def find(
-        self, session: Session, query: Select[Any], root: Filter, marker: str | None
-    ) -> Iterator[Place]:
-        """Yield the places of the rows that a filter finds, behind that of a marker.
+        self, session: Session, query: Select[Any], root: Filter, marker: str | None, size: int
+    ) -> Iterator[Any]:
+        """Yield the rows that a filter finds, each with its place first, behind that of a marker.
 
-        Only those columns are read that the filter names.
+        :param size: the number of rows that are taken from the database at a time.
         """
-        names = self.resource.attribute_names(root)
-        read = self.resource.columns(names)
-        query = query.order_by(self.created, self.id)
+        place = [self.created.label(_CREATED), self.id.label(_ID)]
+        columns: list[Any] = [*place, *self.resource.columns]
         if marker is not None:
-            place = place_of(marker, f"{_MARKER}: expected one from a Link header")
-            query = query.where(self.behind(place))
-        represent = self.resource.reader(names)
+            behind = place_of(marker, f"{_MARKER}: expected one from a Link header")
+            query = query.where(self.behind(behind))
+        judged = self.resource.attribute_names(root)
         with session.execute(
-            query.with_only_columns(self.created.label(_CREATED), self.id.label(_ID), *read),
-            execution_options={"yield_per": _AT_ONCE},
+            query.with_only_columns(*columns).order_by(self.created, self.id),
+            execution_options={"yield_per": size},
         ) as rows:
             for row in rows:
-                if root.matches(represent(row)):
-                    yield row[0], row[1]
-
-    def load(self, session: Session, ids: Collection[str], names: Collection[str]) -> list[Json]:
-        """Return these attributes, and perhaps more, of the rows with these ids, in their order."""
-        columns = self.resource.columns(names)  # none where only unknown attributes are asked for
-        query = (
-            select(*columns or [self.id]).where(self.id.in_(ids)).order_by(self.created, self.id)
-        )
-        return [*map(self.resource.reader(names), session.execute(query))]
+                if root.matches(self.resource.represent(row, judged)):
+                    yield row
 
     def show(self, session: Session, row_id: str) -> Json:
         """Return the whole resource with an id."""
-        return self.load(session, [row_id], self.resource.names)[0]
+        of_id = select(*self.resource.columns).where(self.id == row_id)
+        return self.resource.represent(session.execute(of_id).one())
 
     def behind(self, place: Place) -> ColumnElement[bool]:
         """Return the condition for the rows behind a place."""
@@ -244,15 +232,13 @@ class PageRequest:
         if unknown := listing.resource.unknown(selection.keep or ()):
             raise ProblemError(400, f"query: the resource has no attribute {unknown[0][:64]!r}")
         shown = selection.names(listing.resource.names)
-        names = {*shown, *listing.resource.attribute_names(root)}
         with service.database.reading() as session:
-            places = list(islice(listing.find(session, query, root, marker), size + 1))
-            bodies = listing.load(session, [row_id for _, row_id in places[:size]], names)
-        if len(places) > size:
-            following = urlencode({**self._parameters, _MARKER: marker_of(places[size - 1])})
+            rows = list(islice(listing.find(session, query, root, marker, size + 1), size + 1))
+        if len(rows) > size:
+            created, row_id, *_ = rows[size - 1]
+            following = urlencode({**self._parameters, _MARKER: marker_of((created, row_id))})
             self._headers["Link"] = f'<{self._path}?{following}>; rel="next"'
-        # judged once more: a row may have changed since it was found
-        return [selection.apply(body) for body in bodies if root.matches(body)]
+        return [selection.apply(listing.resource.represent(row, shown)) for row in rows[:size]]
 
 
 Page = Annotated[PageRequest, Depends(PageRequest)]

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resources: the columns that attributes are made of, and how they are shown.
 
-An attribute has one definition. So what a filter judges of a row, with only the columns that it
-names, is what the whole resource shows.
+An attribute has one definition. So what a filter judges of a row is what the whole resource shows.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 import sqlalchemy as sa
@@ -94,37 +94,13 @@ class RestResource:
             return []
         return [each for each in names if each not in self.attributes and each not in self.absent]
 
-    def columns(self, names: Collection[str]) -> list[Made]:
-        """Return what the attributes with these names are made of; REST: those of the body."""
-        made = {
-            column.key: column
-            for name, attribute in self.attributes.items()
-            if name in names
-            for column in attribute.columns
-        }
-        if self.body is not None and any(name not in self.attributes for name in names):
+    @cached_property
+    def columns(self) -> list[Made]:
+        """What the attributes are made of."""
+        made = {column.key: column for each in self.attributes.values() for column in each.columns}
+        if self.body is not None:
             made[self.body.key] = self.body
         return list(made.values())
-
-    def reader(self, names: Collection[str]) -> Callable[[Any], Json]:
-        """Return a function that returns the attributes with these names of a row, and perhaps more
-        of them; the row has at least :meth:`columns`."""
-        read = [(name, self.attributes[name].shown) for name in names if name in self.attributes]
-        body = self.body.key if self.body is not None else ""
-        needs_body = bool(body) and any(name not in self.attributes for name in names)
-
-        def represent(row: Any) -> Json:
-            values = {name: value for name, shown in read if (value := shown(row)) is not ABSENT}
-            if needs_body:
-                rest = getattr(row, body)
-                values |= {
-                    name: value
-                    for name, value in rest.items()
-                    if name not in self.attributes and value is not None
-                }
-            return values
-
-        return represent
 
     @property
     def names(self) -> list[str]:
@@ -135,6 +111,18 @@ class RestResource:
         """Return the names of the attributes that a filter judges."""
         return self.names if KEYS in root.branches else root.branches.keys()
 
-    def represent(self, row: Any) -> Json:
-        """Return the whole resource."""
-        return self.reader(self.names)(row)
+    def represent(self, row: Any, names: Collection[str] | None = None) -> Json:
+        """Return the attributes with these names of a row, and perhaps more; None: all."""
+        names = self.names if names is None else names
+        values = {
+            name: value
+            for name in names
+            if name in self.attributes and (value := self.attributes[name].shown(row)) is not ABSENT
+        }
+        if self.body is not None and any(name not in self.attributes for name in names):
+            values |= {
+                name: value
+                for name, value in getattr(row, self.body.key).items()
+                if name not in self.attributes and value is not None
+            }
+        return values

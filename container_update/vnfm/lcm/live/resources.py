@@ -174,7 +174,8 @@ def vdus_of(live: LiveInstance, cluster: ReadOnlyCluster, options: Options) -> l
         key = manifest.key
         if (key.group, key.kind, key.name) in found or known_kind(key).runs_to_completion:
             continue
-        missing = _missing_workload(replace(key, namespace=live.record.namespace), manifest.body)
+        named = {"object": str(replace(key, namespace=live.record.namespace))}
+        missing = _workload(manifest.body, (), MISSING) | named
         by_vdu.setdefault(names.get(key.name, ""), []).append(missing)
     return [{"vduId": vdu_id, "workloads": workloads} for vdu_id, workloads in by_vdu.items()]
 
@@ -207,7 +208,7 @@ def _workloads(
     ]
 
 
-def _workload(body: Json, pods: Sequence[Json]) -> Json:
+def _workload(body: Json, pods: Sequence[Json], state: str = "") -> Json:
     key = ObjectKey.of(body)
     kind = known_kind(key)
     if kind.is_pod:
@@ -218,25 +219,12 @@ def _workload(body: Json, pods: Sequence[Json]) -> Json:
     new = min(_current(body, pods), sum(_is_new(pod, body, pods) for pod in ready))
     return {
         "object": str(key),
-        "state": _state(body, pods),
+        "state": state or _state(body, pods),
         "images": _images(body),
         "desired": desired,
         "ready": new,
         "readyOld": len(ready) - new,
         "vnfcs": [_vnfc(pod) for pod in pods],
-    }
-
-
-def _missing_workload(key: ObjectKey, manifest: Json) -> Json:
-    kind = known_kind(key)
-    return {
-        "object": str(key),
-        "state": MISSING,
-        "images": _images(manifest),
-        "desired": 1 if kind.is_pod else kind.counts(manifest).desired,
-        "ready": 0,
-        "readyOld": 0,
-        "vnfcs": [],
     }
 
 

@@ -8,6 +8,7 @@ imports from it is replaced.
 
 from __future__ import annotations
 
+import copy
 import inspect
 import itertools
 import re
@@ -99,7 +100,7 @@ class V1Drivers(Drivers):
                 CONFIG_PATHS: (request.get("metadata") or {}).get(CONFIG_PATHS) or [],
             }
         name = event.removesuffix("_start").removesuffix("_end") + "_vnf_request"
-        return {name: _request(request), "grant": None, "grant_request": None}
+        return {name: _object(request), "grant": None, "grant_request": None}
 
     def _refuse_other_file(
         self, event: str, script: InterfaceScript, driver: Any, vnfd_id: str
@@ -172,13 +173,8 @@ def _vim(connection: Json) -> SimpleNamespace:
     access = {**(connection.get("accessInfo") or {}), "auth_url": interface.get("endpoint", "")}
     if interface.get("ssl_ca_cert"):
         access["ssl_ca_cert"] = interface["ssl_ca_cert"]
-    return SimpleNamespace(
-        id=connection.get("id"),
-        vim_id=connection.get("vimId"),
-        vim_type=connection.get("vimType"),
-        interface_info=interface,
-        access_info=access,
-    )
+    named = {name: connection.get(name) for name in ("id", "vimId", "vimType")}
+    return _object({**named, "interfaceInfo": interface, "accessInfo": access})
 
 
 def _info(info: Json) -> SimpleNamespace:
@@ -192,17 +188,10 @@ def _info(info: Json) -> SimpleNamespace:
 
 def _vnfc(entry: Json) -> SimpleNamespace:
     """Return a VnfcResourceInfo."""
-    compute = entry.get("computeResource") or {}
-    return SimpleNamespace(
-        id=entry["id"],
-        vdu_id=entry["vduId"],
-        compute_resource=SimpleNamespace(
-            resource_id=compute.get("resourceId"),
-            vim_level_resource_type=compute.get("vimLevelResourceType"),
-        ),
-        storage_resource_ids=list(entry.get("storageResourceIds") or ()),
-        metadata=dict(entry.get("metadata") or {}),
-    )
+    entry = {"storageResourceIds": [], "metadata": {}, **copy.deepcopy(entry)}
+    compute = dict.fromkeys(("resourceId", "vimLevelResourceType"))
+    handle = _object({**compute, **(entry.get("computeResource") or {})})
+    return _object({**entry, "computeResource": handle})
 
 
 def vnfc_record(vnfc_id: str, vnfc: Vnfc, metadata: Mapping[str, str]) -> SimpleNamespace:
@@ -239,8 +228,8 @@ def _entry(record: Any) -> Json:
     }
 
 
-def _request(values: Json) -> SimpleNamespace:
-    """Return a request of the API: its attributes in snake_case."""
+def _object(values: Json) -> SimpleNamespace:
+    """Return attributes of the API as those of an object, in snake_case."""
     return SimpleNamespace(
         **{re.sub("[A-Z]", r"_\g<0>", name).lower(): value for name, value in values.items()}
     )
