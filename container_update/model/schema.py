@@ -11,6 +11,7 @@ fastjsonschema, which runs code that it generates, and which no Tacker has.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -286,14 +287,21 @@ class Plain(Schema):
 
     type: type = field(default=object, init=False)
     description: str = field(default=f"plain values, {DEPTH} in each other at most", init=False)
+    most: float = math.inf
+    """How many values are in it at most."""
 
     def violations(self, value: Any, path: FieldPath = ()) -> Iterator[Violation]:
         """Yield a violation for each value that is not plain or is too deep."""
         # by identity: what many aliases of YAML stand for is looked at once a level
         level: dict[int, tuple[FieldPath, Any]] = {id(value): (path, value)}
+        seen = 0
         for _ in range(DEPTH):
             below: dict[int, tuple[FieldPath, Any]] = {}
             for place, holder in level.values():
+                seen += len(holder) if type(holder) in (dict, list) else 0
+                if seen > self.most:
+                    yield Violation(path, f"at most {self.most} values in it", "more")
+                    return
                 for name, part in _parts(holder):
                     if type(holder) is dict and (type(name) is not str or _HALVES.search(name)):
                         yield Violation(place, "texts as names", "others")

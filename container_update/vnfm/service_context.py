@@ -7,7 +7,13 @@ import threading
 from dataclasses import dataclass, field
 
 from container_update.model.options import Options
-from container_update.vnfm.http.limits import Share, callback_tests, viewers, vim_requests
+from container_update.vnfm.http.limits import (
+    Share,
+    callback_tests,
+    downloads,
+    viewers,
+    vim_requests,
+)
 from container_update.vnfm.metrics import Metrics
 from container_update.vnfm.settings import Settings
 from container_update.vnfm.store.database import Database
@@ -28,6 +34,7 @@ class ServiceContext:
     metrics: Metrics = field(default_factory=Metrics)
     vim_requests: Share = field(default_factory=vim_requests)
     callback_tests: Share = field(default_factory=callback_tests)
+    downloads: Share = field(default_factory=downloads)
     viewers: Share = field(default_factory=viewers)
     ending: threading.Event = field(default_factory=threading.Event)
     """Set when the service has to end: no operation is begun any more."""
