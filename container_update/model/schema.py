@@ -32,6 +32,7 @@ _PLAIN = _NUMBERS | _NAMES.keys()
 _LARGEST = 2**53
 _SIMILAR = 0.8
 """How similar two names are (difflib's ratio) so that one is taken for the other, misspelt."""
+_SPACES = re.compile("[\N{NO-BREAK SPACE}\N{IDEOGRAPHIC SPACE}]")
 _SHOWN = 10
 """Steps of the path of a value that is too deep."""
 
@@ -40,6 +41,12 @@ def describe(value: object) -> str:
     """Return the kind of a value in words, for messages; never the value itself."""
     kind = type(value)
     return "a number" if kind in _NUMBERS else _NAMES.get(kind, f"a value of type {kind.__name__}")
+
+
+def is_printable(text: str) -> bool:
+    """Tell whether a text controls no terminal; spaces of other scripts and of layouts may be in
+    it, as file names and names of products have them."""
+    return _SPACES.sub(" ", text).isprintable()
 
 
 @dataclass(frozen=True)
