@@ -108,9 +108,17 @@ def _whose(owner: str | None) -> str:
 # stays unless it is asked for.
 
 
+def own_objects(
+    live: Live, recorded: Container[ObjectKey], instance_id: str | None
+) -> dict[ObjectKey, Json]:
+    """Return which of these objects are the instance's; *recorded*: those that its record lists."""
+    owners = {key: instance_of(body) for key, body in live.items()}
+    own = (key for key, has in owners.items() if (has == instance_id if has else key in recorded))
+    return {key: live[key] for key in own}
+
+
 def uninstall_plan(  # noqa: PLR0913, PLR0917
     live: Live,
-    recorded: Container[ObjectKey],
     namespace: str,
     instance_id: str | None,
     included: Included = Included(),  # noqa: B008
@@ -119,15 +127,12 @@ def uninstall_plan(  # noqa: PLR0913, PLR0917
 ) -> Plan:
     """Return the plan that deletes the objects of the instance.
 
-    :param live: the objects that may be the instance's and exist.
-    :param recorded: the objects that the instance's record lists.
+    :param live: the objects of the instance that exist; see :func:`own_objects`.
     :param goes_with: in words, what else is deleted with an object.
     :param held: other clients' custom objects with a finalizer, whose definition may be deleted.
     """
-    owners = {key: instance_of(body) for key, body in live.items()}
-    own = [key for key, has in owners.items() if (has == instance_id if has else key in recorded)]
-    staying = why_they_stay({**{key: live[key] for key in own}, **held}, included)
-    going = {key: live[key] for key in own if key not in staying}
+    staying = why_they_stay({**live, **held}, included)
+    going = {key: body for key, body in live.items() if key not in staying}
     defined = frozenset(defined_by(going))
     staying = {key: why for key, why in staying.items() if key in live}
     with_definition = {k: body for k, body in held.items() if (k.group, k.kind) in defined}

@@ -8,8 +8,17 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import yaml
 
-from container_update import ScaleRequest, UpdateFailedError, change_package, install, terminate
+from container_update import (
+    ScaleRequest,
+    TerminateRequest,
+    UpdateFailedError,
+    change_package,
+    install,
+    plan_of,
+    terminate,
+)
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.conftest import overwrite, until
 from tests.functional.manifests import config_map, workload
@@ -112,6 +121,20 @@ def test_an_uninstallation_with_its_data_deletes_them(
     assert text.count("its volume, and the data on it (its reclaim policy is Delete)") == 2
     uninstalled(cnf, Included(data=True))
     until(lambda: claims(cnf) == {})
+
+
+@pytest.mark.parametrize("data", [False, True])
+def test_those_of_a_set_that_only_has_a_name_from_the_package_stay(cnf: Cnf, data: bool) -> None:
+    settings = config_map(setting="a")
+    install(cnf.package({"cm.yaml": settings}), cnf.admin, options=cnf.options, **cnf.where)
+    body = yaml.safe_load(stateful_set())
+    body["metadata"]["namespace"] = cnf.namespace
+    cnf.admin.create(body)
+    until(lambda: len(claims(cnf)) == len(cnf.pods("StatefulSet", "db")) == 2)
+    package = cnf.package({"cm.yaml": settings, "db.yaml": stateful_set()})
+    request = TerminateRequest(package, delete_data=data, **cnf.where)
+    planned = {step.key.name for step in plan_of(request, cnf.admin).steps}
+    assert planned == {"cm"}
 
 
 @pytest.mark.parametrize("strategy", ["RollingUpdate", "Blue-Green"])
