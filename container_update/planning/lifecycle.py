@@ -4,6 +4,7 @@ what of the instance is deleted, and what stays. Pure."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
@@ -17,7 +18,6 @@ from container_update.planning.order import defined_by, in_groups, in_order
 from container_update.planning.staying import Included, why_they_stay, with_claims_kept
 from container_update.planning.steps import ConfigStep, ManifestStep
 from container_update.planning.steps.manifest import manifest_digest, with_recorded_digest
-from container_update.workloads.kinds.statefulset import first_ordinal
 from container_update.workloads.registry import refuse_idle
 
 # --- an installation ----------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def uninstall_plan(  # noqa: PLR0913, PLR0917
     )
 
 
-def claims_of(body: Json, names: Container[str]) -> Iterator[str]:
+def claims_of(body: Json, names: Iterable[str]) -> Iterator[str]:
     """Yield the names of the PersistentVolumeClaims that a StatefulSet's controller created.
 
     Source: API reference, StatefulSet: they are called TEMPLATE-SET-ORDINAL, and stay when it goes.
@@ -161,7 +161,5 @@ def claims_of(body: Json, names: Container[str]) -> Iterator[str]:
     """
     spec, name = body.get("spec") or {}, body["metadata"]["name"]
     for template in spec.get("volumeClaimTemplates") or ():
-        number = first_ordinal(body)
-        while (claim := f"{template['metadata']['name']}-{name}-{number}") in names:
-            yield claim
-            number += 1
+        claim = re.compile(rf"{re.escape(template['metadata']['name'])}-{re.escape(name)}-[0-9]+")
+        yield from filter(claim.fullmatch, names)
