@@ -115,7 +115,7 @@ class ClusterView:
         if not is_content_recorded:
             return plan
         known = {step.place: step for step in trusted}
-        left = (known.get(each.place) if each in steps else each for each in plan.steps)
+        left = (known.get(s.place) if isinstance(s, ObjectStep) else s for s in plan.steps)
         return replace(plan, steps=tuple(step for step in left if step is not None))
 
     def owned_objects(

@@ -17,7 +17,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 
 from container_update.cluster.waiting import AbortedError, NotReadyError
 from container_update.engine.context import ExecutionContext, StepExecutor
@@ -92,19 +92,19 @@ class Undo:
         # it may refuse the writes that follow, or be read by the old pods when they start again
         first = [s for s in created if order.hinders(s.key) or s.key in optional]
         yield first
-        steps = [step for step in steps if step not in created]
+        steps = _without(steps, created)
         handed = [step for step in steps if step.action is Action.HAND_OVER]
         yield handed  # the removed Deployments have their names again
         held = [step for step in reversed(steps) if step.action is Action.HOLD]
         limits = [step for step in reversed(steps) if order.lifts_a_limit(step)]
-        back = [step for step in reversed(steps) if step not in (*handed, *held, *limits)]
+        back = _without(reversed(steps), handed, held, limits)
         switches = [step for step in back if step.is_switch]
         removed = [step for step in back if step.is_removal]
-        workloads = [step for step in back if step.starts_pods and step not in switches]
-        objects = [step for step in back if step not in (*switches, *removed, *workloads)]
+        workloads = [step for step in _without(back, switches) if step.starts_pods]
+        objects = _without(back, switches, removed, workloads)
         definitions = [s for s in objects if (s.key.group, s.key.kind) == DEFINITION]
         yield definitions  # their objects are restored in the versions that these serve
-        objects = [step for step in objects if step not in definitions]
+        objects = _without(objects, definitions)
         removed_objects = [step for step in removed if not is_workload(step.key)]
         removed_workloads = [step for step in removed if is_workload(step.key)]
         if any(self._is_gone(step.key) for step in removed_workloads):
@@ -112,16 +112,15 @@ class Undo:
             yield from (*_together(removed_objects), objects, removed_workloads, switches)
         else:  # the old pods can serve at once, and the new ones are perhaps the fault
             yield from (switches, *_together(removed_objects), objects, removed_workloads)
-        waiting = [s for s in created if s not in first and self._has_finalizers(s)]
+        waiting = list(filter(self._has_finalizers, _without(created, first)))
         made = [step for step in workloads if waiting and step.action is Action.CREATE]
-        yield from _together(step for step in workloads if step not in made)
+        yield from _together(_without(workloads, made))
         yield waiting  # for a controller that may be one of those that are deleted next
         yield from _together(made)
         # limits: the pods are back. Holds: a Service's own selector takes in the new pods too,
         # which are gone by now
         yield [*limits, *held]
-        last = (step for step in reversed(created) if step not in (*first, *waiting))
-        yield from _together(last)
+        yield from _together(_without(reversed(created), first, waiting))
 
     def _is_gone(self, key: ObjectKey) -> bool:
         """Tell whether an old workload has to be created again, as where it cannot be read."""
@@ -192,6 +191,12 @@ class Undo:
                 LOG.info("%s: %s; trying again", step.key, error)
                 waiter.pause(_PAUSE)
         return executor.revert(step, deadline)
+
+
+def _without(steps: Iterable[ObjectStep], *others: Iterable[ObjectStep]) -> list[ObjectStep]:
+    """Return the steps without those of others; they have large bodies, so none are compared."""
+    left_out = {id(step) for step in chain(*others)}
+    return [step for step in steps if id(step) not in left_out]
 
 
 def _together(steps: Iterable[ObjectStep]) -> Iterator[list[ObjectStep]]:

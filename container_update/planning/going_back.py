@@ -56,7 +56,7 @@ class Undoing:
         ]
         optional = starts_without({key: live[key] for key in self.keys if key in live})
         first = [step for step in removals if step.key in optional]
-        last = [step for step in removals if step not in first]
+        last = [step for step in removals if step.key not in optional]
         steps = in_groups(first, (*plan.steps, *last), among=live)
         kept = {key: why_it_stays(key, live[key]) for key in self.keys if key in live}
         notes = [

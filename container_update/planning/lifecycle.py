@@ -4,6 +4,7 @@ what of the instance is deleted, and what stays. Pure."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
@@ -17,7 +18,6 @@ from container_update.planning.order import defined_by, in_groups, in_order
 from container_update.planning.staying import Included, why_they_stay, with_claims_kept
 from container_update.planning.steps import ConfigStep, ManifestStep
 from container_update.planning.steps.manifest import manifest_digest, with_recorded_digest
-from container_update.workloads.kinds.statefulset import first_ordinal
 from container_update.workloads.registry import refuse_idle
 
 # --- an installation ----------------------------------------------------------------------------
@@ -108,9 +108,17 @@ def _whose(owner: str | None) -> str:
 # stays unless it is asked for.
 
 
+def own_objects(
+    live: Live, recorded: Container[ObjectKey], instance_id: str | None
+) -> dict[ObjectKey, Json]:
+    """Return which of these objects are the instance's; *recorded*: those that its record lists."""
+    owners = {key: instance_of(body) for key, body in live.items()}
+    own = (key for key, has in owners.items() if (has == instance_id if has else key in recorded))
+    return {key: live[key] for key in own}
+
+
 def uninstall_plan(  # noqa: PLR0913, PLR0917
     live: Live,
-    recorded: Container[ObjectKey],
     namespace: str,
     instance_id: str | None,
     included: Included = Included(),  # noqa: B008
@@ -119,15 +127,12 @@ def uninstall_plan(  # noqa: PLR0913, PLR0917
 ) -> Plan:
     """Return the plan that deletes the objects of the instance.
 
-    :param live: the objects that may be the instance's and exist.
-    :param recorded: the objects that the instance's record lists.
+    :param live: the objects of the instance that exist; see :func:`own_objects`.
     :param goes_with: in words, what else is deleted with an object.
     :param held: other clients' custom objects with a finalizer, whose definition may be deleted.
     """
-    owners = {key: instance_of(body) for key, body in live.items()}
-    own = [key for key, has in owners.items() if (has == instance_id if has else key in recorded)]
-    staying = why_they_stay({**{key: live[key] for key in own}, **held}, included)
-    going = {key: live[key] for key in own if key not in staying}
+    staying = why_they_stay({**live, **held}, included)
+    going = {key: body for key, body in live.items() if key not in staying}
     defined = frozenset(defined_by(going))
     staying = {key: why for key, why in staying.items() if key in live}
     with_definition = {k: body for k, body in held.items() if (k.group, k.kind) in defined}
@@ -147,7 +152,7 @@ def uninstall_plan(  # noqa: PLR0913, PLR0917
     )
 
 
-def claims_of(body: Json, names: Container[str]) -> Iterator[str]:
+def claims_of(body: Json, names: Iterable[str]) -> Iterator[str]:
     """Yield the names of the PersistentVolumeClaims that a StatefulSet's controller created.
 
     Source: API reference, StatefulSet: they are called TEMPLATE-SET-ORDINAL, and stay when it goes.
@@ -156,7 +161,5 @@ def claims_of(body: Json, names: Container[str]) -> Iterator[str]:
     """
     spec, name = body.get("spec") or {}, body["metadata"]["name"]
     for template in spec.get("volumeClaimTemplates") or ():
-        number = first_ordinal(body)
-        while (claim := f"{template['metadata']['name']}-{name}-{number}") in names:
-            yield claim
-            number += 1
+        claim = re.compile(rf"{re.escape(template['metadata']['name'])}-{re.escape(name)}-[0-9]+")
+        yield from filter(claim.fullmatch, names)

@@ -256,6 +256,7 @@ class Strategy:
                 old_resource=old_names.get(step.key.name, step.key.name if step.before else ""),
                 new_resource=step.key.name,
                 details={
+                    "group": step.key.group,
                     "kind": step.key.kind,
                     "namespace": step.key.namespace,
                     "services": services,

@@ -8,13 +8,22 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import yaml
 
-from container_update import ScaleRequest, UpdateFailedError, change_package, install, terminate
+from container_update import (
+    ScaleRequest,
+    TerminateRequest,
+    UpdateFailedError,
+    change_package,
+    install,
+    plan_of,
+    terminate,
+)
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.conftest import overwrite, until
 from tests.functional.manifests import config_map, workload
 from tests.functional.test_install import Shell
-from tests.internals.core import Collection, Included, Scale, run
+from tests.internals.core import Collection, Included, ObjectKey, Scale, run
 
 DELETE = "{whenDeleted: Delete, whenScaled: Delete}"
 
@@ -112,6 +121,34 @@ def test_an_uninstallation_with_its_data_deletes_them(
     assert text.count("its volume, and the data on it (its reclaim policy is Delete)") == 2
     uninstalled(cnf, Included(data=True))
     until(lambda: claims(cnf) == {})
+
+
+def test_one_is_found_behind_a_gap(cnf: Cnf) -> None:
+    """Somebody has deleted the claim of the first pod alone."""
+    package = cnf.package({"db.yaml": stateful_set().replace(": Delete", ": Retain")})
+    install(package, cnf.admin, options=cnf.options, **cnf.where)
+    body = cnf.get("StatefulSet", "db")
+    body["spec"]["replicas"] = 0
+    overwrite(cnf.admin, body)
+    until(lambda: not cnf.pods("StatefulSet", "db"))
+    cnf.admin.delete(ObjectKey("", "PersistentVolumeClaim", cnf.namespace, "data-db-0"))
+    until(lambda: claims(cnf).keys() == {"data-db-1"})
+    plan = plan_of(TerminateRequest(delete_data=True, **cnf.where), cnf.admin)
+    assert {step.key.name for step in plan.steps} == {"db", "data-db-1"}
+
+
+@pytest.mark.parametrize("data", [False, True])
+def test_those_of_a_set_that_only_has_a_name_from_the_package_stay(cnf: Cnf, data: bool) -> None:
+    settings = config_map(setting="a")
+    install(cnf.package({"cm.yaml": settings}), cnf.admin, options=cnf.options, **cnf.where)
+    body = yaml.safe_load(stateful_set())
+    body["metadata"]["namespace"] = cnf.namespace
+    cnf.admin.create(body)
+    until(lambda: len(claims(cnf)) == len(cnf.pods("StatefulSet", "db")) == 2)
+    package = cnf.package({"cm.yaml": settings, "db.yaml": stateful_set()})
+    request = TerminateRequest(package, delete_data=data, **cnf.where)
+    planned = {step.key.name for step in plan_of(request, cnf.admin).steps}
+    assert planned == {"cm"}
 
 
 @pytest.mark.parametrize("strategy", ["RollingUpdate", "Blue-Green"])

@@ -75,7 +75,7 @@ from container_update.planning.comparison.diff import content
 from container_update.planning.comparison.live_objects import manifest_name
 from container_update.planning.configuration import OPT_OUT_ANNOTATION
 from container_update.planning.staying import Included
-from container_update.planning.steps import ConfigStep, RestartStep, object_steps
+from container_update.planning.steps import ConfigStep, ManifestStep, RestartStep, object_steps
 from container_update.planning.steps.manifest import with_recorded_digest
 from container_update.planning.steps.new_objects import new_object
 from container_update.records.vnf_records import Records

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from container_update.engine.context import StepExecutor
 from container_update.engine.writer import ChangedByAnotherError
-from container_update.model.objects import Json, is_kept
+from container_update.model.objects import Json, instance_of, is_kept
 from container_update.model.outcome import Reverted
 from container_update.model.plan import Action
 from container_update.planning.comparison import diff
@@ -21,7 +21,7 @@ class ConfigExecutor(StepExecutor[ConfigStep]):
         resumed = self.writer.resumed
         live = self.writer.wait_until_settled(step.key, deadline) if resumed else step.before
         step = step.as_it_is(live)
-        if live is not None and live is not step.before and step.is_applied(live):
+        if live is not None and live is not step.before and self._is_own(step, live):
             return
         if live is None:
             self._create(step, deadline)
@@ -37,12 +37,19 @@ class ConfigExecutor(StepExecutor[ConfigStep]):
     def _create(self, step: ConfigStep, deadline: float) -> None:
         if step.action is Action.REPLACE:
             raise ChangedByAnotherError(f"{step.key} was deleted by another client")
-        if step.before is not None:
-            body = new_object(step.with_change(step.before), step.key.namespace, {})
-        else:
-            body = new_object(step.content, step.key.namespace, self.writer.labels)
         create = self.writer.create if step.before is not None else self.writer.create_new
-        create(body, step.is_applied, deadline)
+        create(self._new_body(step), lambda live: self._is_own(step, live), deadline)
+
+    def _new_body(self, step: ConfigStep) -> Json:
+        labels = self.writer.labels if step.before is None else {}
+        return new_object(step.after, step.key.namespace, labels)
+
+    def _is_own(self, step: ConfigStep, live: Json) -> bool:
+        """Tell whether an object is as the step wants it, and one that it creates this VNF's: two
+        instances may have the same configuration."""
+        return step.is_applied(live) and (
+            step.before is not None or instance_of(live) == instance_of(self._new_body(step))
+        )
 
     def make_immutable(self, step: ConfigStep) -> None:
         """Make the object immutable; raises as :meth:`apply`."""
@@ -64,7 +71,7 @@ class ConfigExecutor(StepExecutor[ConfigStep]):
             self.cluster.create(new_object(step.old, step.key.namespace, {}))
         elif step.before is not None and step.is_restored(live):
             return Reverted.UNCHANGED
-        elif not step.is_applied(live):
+        elif not self._is_own(step, live):
             return Reverted.OF_OTHERS
         elif step.before is None and is_kept(live):
             return Reverted.KEPT

@@ -11,6 +11,7 @@ from container_update.engine.context import ExecutionContext
 from container_update.model.objects import ObjectKey
 from container_update.model.pauses import GateStep, HoldStep
 from container_update.model.scripts import NEW, OLD, ScriptReport, ScriptStep, VduChange
+from container_update.workloads.registry import known_kind
 
 _PATIENCE = 3
 """How many questions in a row may stay without a usable answer."""
@@ -42,9 +43,12 @@ class ScriptExecutor:
 
     def _pods(self, vdu: VduChange, name: str) -> dict[str, str]:
         """Return the names of a workload's pods to their addresses."""
-        key = ObjectKey("apps", vdu.details["kind"], vdu.details["namespace"], name)
-        live = self._waiter.informer.get(key)
-        pods = self._waiter.informer.pods_of(live) if live else ()
+        group, kind, namespace = (vdu.details[each] for each in ("group", "kind", "namespace"))
+        key = ObjectKey(group, kind, namespace, name)
+        informer = self._waiter.informer
+        if (live := informer.get(key)) is None:
+            return {}
+        pods = (live,) if known_kind(key).is_pod else informer.pods_of(live)
         return {pod["metadata"]["name"]: pod.get("status", {}).get("podIP", "") for pod in pods}
 
 

@@ -30,7 +30,7 @@ from container_update.model.options import Options
 from container_update.model.plan import UNINSTALL, Plan
 from container_update.model.requests import TerminateRequest
 from container_update.planning.configuration import Live
-from container_update.planning.lifecycle import uninstall_plan
+from container_update.planning.lifecycle import own_objects, uninstall_plan
 from container_update.planning.order import RBAC, has_finalizers
 from container_update.planning.staying import Included
 from container_update.planning.update import collections
@@ -79,12 +79,13 @@ class Uninstall(Goal):
         if not observed.cluster.journal_key:  # elsewhere the package and the label say what is its
             here = {k for k in recorded if k.namespace == namespace and k.group != RBAC}
             recorded = here | recorded.intersection(self._described)
+        live = own_objects(live, recorded, instance_id)
         claims = _claims(live.values(), observed)
         taken = _used_by_others(live, claims, observed)
-        live = {key: body for key, body in {**live, **claims}.items() if key not in taken}
+        live |= own_objects(claims, claims, instance_id)
+        live = {key: body for key, body in live.items() if key not in taken}
         plan = uninstall_plan(
             live,
-            recorded | claims.keys(),
             namespace,
             instance_id,
             self._included,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -86,3 +87,23 @@ def test_a_pod_whose_spec_changes_too_is_created_again(cnf: Cnf) -> None:
     before = cnf.get("Pod", "lone")["metadata"]["uid"]
     change(cnf, p=pod(METADATA["a label"]).replace("key: own", "key: other"))
     assert cnf.get("Pod", "lone")["metadata"]["uid"] != before
+
+
+TELLS = """\
+import pathlib, pickle, sys
+values = pickle.load(sys.stdin.buffer)["coordination"]
+told = [*values["new_pods"], *filter(None, values["pod_ips"].values())]
+pathlib.Path({log!r}).write_text(" ".join(told))
+"""
+
+
+def test_a_coordination_script_gets_its_name_and_address(cnf: Cnf, tmp_path: Path) -> None:
+    cnf.instantiate(p=pod(OLD))
+    log = tmp_path / "told"
+    new = Path(cnf.package({"p.yaml": pod(OLD, IMAGES[1])}))
+    (new / "Files/script.py").write_text(TELLS.format(log=str(log)))
+    parameters = {"upgrade_type": "RollingUpdate"}
+    parameters["lcm-operation-coordinate-new-vnf"] = "Files/script.py"
+    request = {"vnfdId": "unknown", "additionalParams": parameters}
+    change_package(request, cnf.admin, cnf.options, old=cnf.old, new=str(new), **cnf.where)
+    assert log.read_text().split() == ["lone", cnf.get("Pod", "lone")["status"]["podIP"]]

@@ -74,7 +74,6 @@ def test_deployments_of_one_name_and_selector_change_at_once(site: Site, elsewhe
 
 
 @pytest.mark.parametrize("files", [("service", "web", "worker"), ("service", "web", "worker", "b")])
-@pytest.mark.parametrize("files", [("service", "web", "worker"), ("service", "web", "worker", "b")])
 def test_an_autoscaler_of_another_namespace_stays_as_it_is(
     site: Site, elsewhere: str, files: tuple[str, ...]
 ) -> None:
