@@ -154,7 +154,7 @@ class KubernetesVim:
         """Change the package; return its outcome, and what to record: None while it waits
         for a person.
 
-        :raises PlanError: it waited, and somebody has undone it in the cluster.
+        :raises PlanError: it waited, and was undone in the cluster meanwhile.
         """
         change, kept = self._change(request, vnfm), self.context.kept
         is_over = kept.get(HELD) and self.context.with_journal(self.cluster).journal.read() is None
