@@ -259,8 +259,8 @@ def begin_upload(service: ServiceContext, package_id: str) -> Path:
             raise ProblemError(
                 409, f"package {package_id}: its content was uploaded already: create a new package"
             )
-    part = _part(service, package_id)
-    part.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        part = _part(service, package_id)
+        part.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return part
 
 

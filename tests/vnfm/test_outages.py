@@ -229,3 +229,19 @@ def test_a_package_is_onboarded_though_its_end_could_not_be_recorded_at_first(
         until(lambda: "its end is not recorded" in caplog.text, "its end could not be stored")
         other.executescript("DROP TRIGGER full")
         assert client.read_in(package_id)["onboardingState"] == "ONBOARDED"
+
+
+def test_an_upload_for_which_there_is_no_room_can_be_sent_again(tmp_path: Path) -> None:
+    service = Service(Settings(state_dir=str(tmp_path / "state"), auth="none"), Options())
+    package, _ = vnfs.package(tmp_path, "1.0", vnfs.ours("v1"))
+    app = TestClient(service.app, "http://127.0.0.1:9890", raise_server_exceptions=False)
+    with app as http:
+        client = Client(http)
+        created = client.call("POST", "/vnfpkgm/v1/vnf_packages", {}, 201)["id"]
+        path = f"/vnfpkgm/v1/vnf_packages/{created}/package_content"
+        service.context.settings.packages.write_text("in place of the folder")
+        assert client.send("PUT", path, content=package.read_bytes()).status_code == 500
+        service.context.settings.packages.unlink()
+        sent = client.send("PUT", path, content=package.read_bytes())
+        assert sent.status_code == 202, sent.text
+        assert client.read_in(created)["onboardingState"] == "ONBOARDED"
