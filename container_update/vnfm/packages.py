@@ -11,7 +11,7 @@ import logging
 import os
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,7 +32,7 @@ from container_update.vnfm.notify import outbox
 from container_update.vnfm.problems import ProblemError, without_folder
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import UNSETTLED
-from container_update.vnfm.store.database import now, timestamp
+from container_update.vnfm.store.database import is_away, now, timestamp
 from container_update.vnfm.store.rows import Instance, OperationRow, Package, by_id, compare_and_set
 
 CREATED, UPLOADING, PROCESSING = "CREATED", "UPLOADING", "PROCESSING"
@@ -259,8 +259,8 @@ def begin_upload(service: ServiceContext, package_id: str) -> Path:
             raise ProblemError(
                 409, f"package {package_id}: its content was uploaded already: create a new package"
             )
-    part = _part(service, package_id)
-    part.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        part = _part(service, package_id)
+        part.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return part
 
 
@@ -290,7 +290,9 @@ def download(service: ServiceContext, package_id: str, source: PackageSource) ->
         end_upload(service, package_id)
     except PackageError as error:
         _fail(service, package_id, 422, f"addressInformation: {error}", was=UPLOADING)
-    except Exception:
+    except Exception as error:
+        if is_away(error):
+            raise
         LOG.exception("package %s could not be stored", package_id)
         text = "the service failed to store it; its log says why"
         _fail(service, package_id, 500, text, was=UPLOADING)
@@ -359,7 +361,9 @@ def _onboard(service: ServiceContext, package_id: str) -> None:
         _fail(service, package_id, 409, f"there is a package with the VNFD {vnfd_id} already")
     except ContainerUpdateError as error:
         _fail(service, package_id, 422, _without_path(service, package_id, error))
-    except Exception:
+    except Exception as error:
+        if is_away(error):
+            raise
         LOG.exception("package %s could not be read in", package_id)
         _fail(service, package_id, 500, "the service failed to read it in; its log says why")
 
@@ -404,19 +408,20 @@ def _move(
     return compare_and_set(session, Package, *in_state, onboarding_state=after, **values)
 
 
-def take_over(service: ServiceContext) -> list[str]:
-    """Return the packages that dead services were onboarding; this service owns them now.
+def take_over(service: ServiceContext, at_work: Collection[str]) -> list[str]:
+    """Return the packages that dead services were onboarding, which this service owns now, and its
+    own ones that no thread is at: their end could not be recorded.
 
     An upload that ended with its service is given up.
     """
+    ours = own, _ = service.process_lock.id, PROCESSING
     with service.database.reading() as session:
         left = session.execute(
             select(Package.id, Package.owner, Package.onboarding_state).where(
-                Package.onboarding_state.in_((UPLOADING, PROCESSING)),
-                Package.owner != service.process_lock.id,
+                Package.onboarding_state.in_((UPLOADING, PROCESSING)), Package.id.not_in(at_work)
             )
         ).all()
-    own, taken = service.process_lock.id, []
+    taken = [package_id for package_id, owner, state in left if (owner, state) == ours]
     for package_id, owner, state in left:
         with service.process_lock.dead(str(owner)) as dead:
             if dead and state == UPLOADING:

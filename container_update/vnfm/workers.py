@@ -170,10 +170,10 @@ class Workers:
         self._service.process_lock.keep()
         for operation_id in operations.take_over(self._service):
             self.operation(operation_id)
-        for package_id in packages.take_over(self._service):
-            self.package(package_id)
         with self._changed:
             at_work = set(self._cancels)
+        for package_id in packages.take_over(self._service, at_work):
+            self.package(package_id)
         self._cancel_wanted(at_work)  # the request may have come to another service
         for operation_id in operations.settle_forgotten(self._service, at_work, now() - _FORGOTTEN):
             self.operation(operation_id)

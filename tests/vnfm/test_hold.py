@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,11 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import update
 
-from container_update import Options
+from container_update import Options, abort
 from container_update.emulator.faults import Fault, Faults, answer
 from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.functional.gate import Gate
+from tests.internals.core import connect_vim
 from tests.internals.service import OperationRow, Service, Settings, now
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client
@@ -134,6 +136,32 @@ def test_where_a_look_at_it_fails_it_can_be_settled_in_every_way(
     cluster.middlewares.remove(refusing)
 
     change.client.call("POST", f"{change.operation}/{request_}", status=status)
+
+    until(lambda: change.show()["operationState"] == state, state, 60, lasts=True)
+    if request_ == "retry":
+        until(lambda: "promote" in change.requests(), "it waits for a person", 60, lasts=True)
+        promote(change)
+
+
+@pytest.mark.parametrize(
+    ("request_", "state"), [("retry", "PROCESSING"), ("rollback", "ROLLED_BACK")]
+)
+def test_one_that_was_aborted_in_the_cluster_does_not_begin_again_by_itself(
+    request_: str, state: str, change: Change, cluster: EmbeddedCluster
+) -> None:
+    """The command may have aborted it, on any host."""
+    (vim,) = change.client.vims(cluster).values()
+    options, instance_id = change.service.context.options, change.instance.rpartition("/")[2]
+    interface, access = vim["interfaceInfo"], vim["accessInfo"]
+    login = {"ca_text": interface["ssl_ca_cert"], "bearer_token": access["bearer_token"]}
+    with closing(connect_vim(interface["endpoint"], **login, options=options)) as admin:
+        abort(admin, options, namespace="default", instance_id=instance_id)
+    change.look()
+    failed = change.client.settled(change.operation)
+    assert failed["operationState"] == "FAILED_TEMP"
+    assert "was aborted in the cluster. Finish it: POST " in failed["error"]["detail"]
+
+    change.client.call("POST", f"{change.operation}/{request_}", status=202)
 
     until(lambda: change.show()["operationState"] == state, state, 60, lasts=True)
     if request_ == "retry":

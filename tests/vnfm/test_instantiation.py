@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
@@ -107,33 +108,57 @@ def test_a_rollback_deletes_what_an_instantiation_has_created(
     client.call("DELETE", created, status=204)
 
 
-@pytest.mark.parametrize("way", ["retry", pytest.param("rollback", marks=pytest.mark.thorough)])
-def test_an_instantiation_goes_on_once_the_lease_of_a_killed_service_has_expired(
-    way: str, client: Client, cluster: EmbeddedCluster, kubernetes: KubernetesCluster,
-    tmp_path: Path,
-) -> None:  # fmt: skip
+Failed = tuple[str, Callable[[KubernetesCluster, int], object]]
+
+
+@pytest.fixture
+def failed(client: Client, cluster: EmbeddedCluster, tmp_path: Path) -> Failed:
+    """An instantiation that has failed, and what gives its lease to somebody else for seconds."""
     package, _ = vnfs.package(tmp_path, "1.0", vnfs.ours(client.api))
     path = client.create(client.onboard(package))
     broken(cluster, "*")
     cluster.behaviour.backoff_seconds = cluster.behaviour.backoff_limit_seconds = 0.1
     request = vnfs.instantiation(client.vims(cluster))
-    failed = client.do("POST", f"{path}/instantiate", request, "FAILED_TEMP")
+    operation = client.do("POST", f"{path}/instantiate", request, "FAILED_TEMP")
     cluster.behaviour.bad_images = []
-    key = LeaseLock(kubernetes, "default", path.rpartition("/")[2], "", "", 2, CancelToken()).key
-    kubernetes.create(
-        {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": {"name": key.name, "namespace": key.namespace},
-            "spec": {
-                "holderIdentity": "other/1",
-                "renewTime": f"{now().isoformat(timespec='microseconds')}Z",
-                "leaseDurationSeconds": 2,
-            },
-        }
-    )
+
+    def lease(kubernetes: KubernetesCluster, seconds: int) -> None:
+        lock = LeaseLock(kubernetes, "default", path.rpartition("/")[2], "", "", 2, CancelToken())
+        kubernetes.create(
+            {
+                "apiVersion": "coordination.k8s.io/v1",
+                "kind": "Lease",
+                "metadata": {"name": lock.key.name, "namespace": lock.key.namespace},
+                "spec": {
+                    "holderIdentity": "other/1",
+                    "renewTime": f"{now().isoformat(timespec='microseconds')}Z",
+                    "leaseDurationSeconds": seconds,
+                },
+            }
+        )
+
+    return str(operation["_links"]["self"]["href"]), lease
+
+
+@pytest.mark.parametrize("way", ["retry", pytest.param("rollback", marks=pytest.mark.thorough)])
+def test_an_instantiation_goes_on_once_the_lease_of_a_killed_service_has_expired(
+    way: str, failed: Failed, client: Client, kubernetes: KubernetesCluster
+) -> None:
+    operation, lease = failed
+    lease(kubernetes, 2)
     state = {"retry": "COMPLETED", "rollback": "ROLLED_BACK"}[way]
-    client.do("POST", f"{failed['_links']['self']['href']}/{way}", state=state)
+    client.do("POST", f"{operation}/{way}", state=state)
+
+
+def test_who_waits_for_the_lease_of_another_run_may_stop_waiting(
+    failed: Failed, client: Client, kubernetes: KubernetesCluster
+) -> None:
+    operation, lease = failed
+    lease(kubernetes, 3000)
+    client.begin("POST", f"{operation}/retry")
+    client.call("POST", f"{operation}/cancel", {"cancelMode": "GRACEFUL"}, 202)
+    until(lambda: client.call("GET", operation)["operationState"] == "FAILED_TEMP", "its end", 10)
+    assert "operation 1 on other holds" in client.call("GET", operation)["error"]["detail"]
 
 
 @pytest.mark.parametrize("way", ["retry", pytest.param("rollback", marks=pytest.mark.thorough)])

@@ -184,6 +184,15 @@ def test_a_delivery_is_given_up_and_logged_after_the_last_attempt(
     assert SECRET not in caplog.text
 
 
+def test_a_delivery_to_no_possible_name_is_given_up(post: Post) -> None:
+    post.settings = replace(post.settings, callback_hosts=())
+    post.subscribe("one", "http://nfvo..example/")
+    post.post("one", 1)
+    post.begin()
+    until(post.settled, "it to be given up")
+    assert post.counted == ["failed", "failed", "given_up"]
+
+
 def test_a_notification_that_waited_too_long_gets_one_attempt(
     post: Post, consumer: Consumer
 ) -> None:

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -17,9 +19,9 @@ from container_update.emulator.faults import Fault, Faults
 from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.functional.gate import Gate
 from tests.internals.core import KubernetesCluster
-from tests.internals.service import Service, Settings
+from tests.internals.service import Service, Settings, content
 from tests.internals.service import database as store
-from tests.vnfm import fleet, scalable
+from tests.vnfm import fleet, scalable, vnfs
 from tests.vnfm.client import Client
 from tests.vnfm.postgres import Server
 from tests.vnfm.served import Served
@@ -102,7 +104,9 @@ def away(url: str, service: Service) -> Iterator[None]:
     """Let the service get no connection to its PostgreSQL, or no lock of its SQLite file."""
     if not url:
         file = service.context.database.file
-        with closing(sqlite3.connect(str(file), isolation_level=None)) as other:
+        with closing(
+            sqlite3.connect(str(file), isolation_level=None, check_same_thread=False)
+        ) as other:
             other.execute("BEGIN IMMEDIATE")
             yield
         return
@@ -160,3 +164,84 @@ def test_an_operation_waits_for_a_database_that_somebody_else_holds(
             until(lambda: WAITS in caplog.text, "the operation waits for the database")
         ended = client.settled(operation)
         assert ended["operationState"] == "COMPLETED", ended.get("error")
+
+
+class Return(logging.Handler):
+    """Ends an outage as soon as the service logs anything."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.outage = ExitStack()
+
+    def emit(self, _: logging.LogRecord) -> None:
+        self.outage.close()
+
+
+@pytest.mark.parametrize("moment", ["_unpack", "end_upload"])
+def test_a_package_is_onboarded_though_the_database_is_away_for_a_moment(
+    moment: str, lone: Service, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An upload that cannot be stored is sent again."""
+    back, step = Return(), getattr(content, moment)
+    log = logging.getLogger("container_update.vnfm")
+
+    def lose_the_database_once(*arguments: Any) -> None:
+        if back not in log.handlers:
+            log.addHandler(back)
+            back.outage.enter_context(away(database, lone))
+        step(*arguments)
+
+    monkeypatch.setattr(content, moment, lose_the_database_once)
+    package, _ = vnfs.package(tmp_path, "1.0", vnfs.ours("v1"))
+    with TestClient(lone.app, base_url="http://127.0.0.1:9890") as http:
+        client = Client(http)
+        try:
+            created = client.call("POST", "/vnfpkgm/v1/vnf_packages", {}, 201)["id"]
+            path = f"/vnfpkgm/v1/vnf_packages/{created}/package_content"
+            sent = client.send("PUT", path, content=package.read_bytes())
+            if sent.status_code == 503:
+                sent = client.send("PUT", path, content=package.read_bytes())
+            assert sent.status_code == 202, sent.text
+            assert client.read_in(created)["onboardingState"] == "ONBOARDED"
+        finally:
+            log.removeHandler(back)
+
+
+FULL = """
+CREATE TRIGGER full BEFORE UPDATE ON packages WHEN new.onboarding_state IN ('ONBOARDED', 'ERROR')
+BEGIN SELECT RAISE(FAIL, 'database or disk is full'); END
+"""
+
+
+def test_a_package_is_onboarded_though_its_end_could_not_be_recorded_at_first(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    service = Service(
+        Settings(state_dir=str(tmp_path / "state"), auth="none", lock_seconds=0.2), Options()
+    )
+    with (
+        TestClient(service.app, base_url="http://127.0.0.1:9890") as http,
+        closing(sqlite3.connect(str(service.context.database.file))) as other,
+    ):
+        client = Client(http)
+        other.executescript(FULL)
+        package_id = client.upload(vnfs.package(tmp_path, "1.0", vnfs.ours("v1"))[0])
+        until(lambda: "its end is not recorded" in caplog.text, "its end could not be stored")
+        other.executescript("DROP TRIGGER full")
+        assert client.read_in(package_id)["onboardingState"] == "ONBOARDED"
+
+
+def test_an_upload_for_which_there_is_no_room_can_be_sent_again(tmp_path: Path) -> None:
+    service = Service(Settings(state_dir=str(tmp_path / "state"), auth="none"), Options())
+    package, _ = vnfs.package(tmp_path, "1.0", vnfs.ours("v1"))
+    app = TestClient(service.app, "http://127.0.0.1:9890", raise_server_exceptions=False)
+    with app as http:
+        client = Client(http)
+        created = client.call("POST", "/vnfpkgm/v1/vnf_packages", {}, 201)["id"]
+        path = f"/vnfpkgm/v1/vnf_packages/{created}/package_content"
+        service.context.settings.packages.write_text("in place of the folder")
+        assert client.send("PUT", path, content=package.read_bytes()).status_code == 500
+        service.context.settings.packages.unlink()
+        sent = client.send("PUT", path, content=package.read_bytes())
+        assert sent.status_code == 202, sent.text
+        assert client.read_in(created)["onboardingState"] == "ONBOARDED"

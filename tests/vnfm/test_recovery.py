@@ -469,8 +469,10 @@ def test_packages_of_a_dead_service_are_onboarded_and_its_uploads_given_up(life:
                     owner=owner, user_data={}, body={},
                 )
             )  # fmt: skip
-    assert content.take_over(service) == ["a dead one's PROCESSING"]
-    assert content.take_over(service) == []
+    at_work = ["ours PROCESSING", "a dead one's PROCESSING"]
+    assert content.take_over(service, at_work[:1]) == at_work[1:]
+    assert content.take_over(service, at_work) == []
+    assert content.take_over(service, at_work[1:]) == at_work[:1]
     names["a dead one's UPLOADING"] = ("CREATED", None)
     names["a dead one's PROCESSING"] = ("PROCESSING", ids["ours"])
     with service.database.reading() as session:

@@ -10,6 +10,7 @@ import io
 import zipfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -115,7 +116,8 @@ def _add_uploads(routes: APIRouter, service: ServiceContext, workers: Workers) -
                     await run_in_threadpool(file.write, chunk)
             await run_in_threadpool(packages.end_upload, service, package_id)
         except BaseException as error:
-            await run_in_threadpool(packages.give_up_upload, service, package_id)
+            give_up = partial(packages.give_up_upload, service, package_id)
+            await run_in_threadpool(service.database.lasting, give_up)
             if isinstance(error, ClientDisconnect):
                 raise ProblemError(400, "the connection ended before the content did") from error
             raise

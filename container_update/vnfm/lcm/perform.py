@@ -154,7 +154,7 @@ def _wait_for_lease(context: OperationContext) -> None:
         while (holder := vim.held_by()) is not None:
             if ending.is_set():
                 raise ServiceEndsError("the service ended while another run held the VNF's lease")
-            if time.monotonic() > deadline:
+            if context.cancel or time.monotonic() > deadline:
                 raise UpdateInProgressError(holder)
             ending.wait(_PAUSE)
 

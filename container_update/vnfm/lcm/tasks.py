@@ -299,7 +299,7 @@ _LOOK_AGAIN = timedelta(minutes=1)
 def do_change(context: OperationContext) -> VnfRecord:
     """Change the package; all of the new one takes effect."""
     drivers, before = drivers_of(context), _as_started(context)
-    if HELD not in context.kept:
+    if not (context.kept.get(HELD) or context.kept.get(PROMOTED)):
         before = drivers.call("change_current_package_start", before)
     context = replace(context, record=before)
     with connect_vim(context) as vim:

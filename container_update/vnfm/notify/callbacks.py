@@ -128,7 +128,7 @@ class Callbacks:
             raise CallbackError(f"no answer within {self._timeout.total:g} seconds") from None
         except aiohttp.ClientResponseError:  # its text quotes what was sent
             raise CallbackError("its answer is not one of HTTP, or too long") from None
-        except (aiohttp.ClientError, OSError) as error:
+        except (aiohttp.ClientError, OSError, UnicodeError) as error:  # a name with an empty part
             raise CallbackError(f"not reached: {error}") from error
 
     async def _credentials(self, authentication: Json | None) -> Mapping[str, str]:

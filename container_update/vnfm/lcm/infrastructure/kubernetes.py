@@ -21,6 +21,7 @@ from container_update.engine.goals.install import Install
 from container_update.engine.goals.uninstall import Uninstall
 from container_update.engine.goals.upkeep import Heal, Scale
 from container_update.engine.run import preview, run
+from container_update.model.errors import NextStep, PlanError
 from container_update.model.objects import Json
 from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan
@@ -35,6 +36,7 @@ from container_update.model.requests import (
 from container_update.records.vnf_records import Records
 from container_update.vnfm.lcm import records
 from container_update.vnfm.lcm.operation_context import OperationContext, VnfRecord
+from container_update.vnfm.states import HELD
 
 
 @contextmanager
@@ -150,8 +152,18 @@ class KubernetesVim:
         self, request: ChangePackageRequest, vnfm: FromVnfm
     ) -> tuple[Outcome, Records | None]:
         """Change the package; return its outcome, and what to record: None while it waits
-        for a person."""
-        change = self._change(request, vnfm)
+        for a person.
+
+        :raises PlanError: it waited, and was undone in the cluster meanwhile.
+        """
+        change, kept = self._change(request, vnfm), self.context.kept
+        is_over = kept.get(HELD) and self.context.with_journal(self.cluster).journal.read() is None
+        if is_over and not self.preview(request, vnfm).is_empty:
+            kept[HELD] = ""
+            raise PlanError(
+                "the change waited for a person, and was aborted in the cluster",
+                next_step=NextStep.RESUME_OR_ROLLBACK,
+            )
         outcome = self._carry_out(change)
         return outcome, None if outcome.held else change.records(outcome)
 

@@ -95,6 +95,13 @@ def test_a_callback_where_nobody_listens_is_refused() -> None:
     assert caught.value.status == 422
 
 
+@pytest.mark.parametrize("host", ["nfvo..example", f"{'n' * 64}.example"])
+def test_a_host_that_no_name_server_may_know_is_refused(host: str) -> None:
+    with pytest.raises(ProblemError, match="not reached") as caught:
+        check_callback(Settings(), f"http://{host}/", None)
+    assert caught.value.status == 422
+
+
 @pytest.mark.parametrize(
     "token",
     [
