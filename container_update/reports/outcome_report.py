@@ -37,7 +37,8 @@ def outcome_lines(outcome: Outcome) -> Iterator[Line]:
         yield from diagnosis_lines(result)
     for result in outcome.results:
         yield _result_line(result)
-        if pods := outcome.restarted.get(result.step.key, ()):
+        pods = outcome.restarted.get(result.step.key, ())
+        if pods and result.state is StepState.DONE:
             yield Line.of(f"      pods: {', '.join(pods)}")
     if summary_text(outcome):
         yield summary_line(outcome)
