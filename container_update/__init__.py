@@ -8,8 +8,7 @@ first used, so that ``import container_update`` costs nothing. Start reading in
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # typing takes as long to load as all else before the command's first line
 if TYPE_CHECKING:
     from container_update.cluster.client import connect
     from container_update.cluster.operation import Revision

@@ -237,11 +237,13 @@ def photograph_pages() -> None:
         visit = Visit(context, vnfm)
         visit.enter(vnfm.token)
         walk(visit, vnfm, partial(_photograph, visit))
-        many.store(vnfm.service, 200)
-        for name, width in LISTS.items():
-            visit.tab.set_viewport_size({"width": width, "height": 640})
+        vnfm.create(site.SCENES["guide-v2"], "edge")
+        for name, (width, height, rows) in LISTS.items():
+            if name == "list":
+                many.store(vnfm.service, 200)
+            visit.tab.set_viewport_size({"width": width, "height": height})
             visit.go("Instances")
-            visit.tab.locator("#instances tbody").nth(9).wait_for()
+            visit.tab.locator("#instances tbody").nth(rows - 1).wait_for()
             visit.tab.screenshot(path=PICTURES / f"page-{name}.png")
 
 
@@ -250,8 +252,13 @@ PAGE_PICTURES: Mapping[str, str] = {
     "history": "#history",
 }
 """By its name the part of the page that the picture has."""
-LISTS: Mapping[str, int] = {"list": 1000, "phone": 390}
-"""By its name the width of the window in which the picture shows the list."""
+LISTS: Mapping[str, tuple[int, int, int]] = {
+    "few": (1000, 390, 3),
+    "list": (1000, 640, 10),
+    "phone": (390, 640, 10),
+}
+"""By its name the width and height of the window in which the picture shows the list, and how many
+rows it waits for."""
 
 
 def _photograph(visit: Visit, name: str) -> None:

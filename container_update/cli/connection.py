@@ -63,7 +63,7 @@ def add_cluster_arguments(
     add("--context", metavar="NAME",
         help="of the kubeconfig (default: its current context)")  # fmt: skip
     add("-n", "--namespace", metavar="NAME",
-        help="default: the one that all manifests name, or that of the context or the pod"
+        help="the VNF's (default: that in the manifests, else that of the context or the pod)"
     )  # fmt: skip
     add("--instance-id", metavar="ID",
         help="the VNF instance ('': the one without an id)")  # fmt: skip
@@ -75,13 +75,13 @@ def add_cluster_arguments(
 def add_all_namespaces(command: argparse.ArgumentParser) -> None:
     """Add the option for the instances of all namespaces."""
     command.add_argument("-A", "--all-namespaces", action="store_true",
-        help="of all namespaces; needs the right to list Secrets in the cluster")  # fmt: skip
+        help="those of all namespaces; needs the right to list Secrets in the cluster")  # fmt: skip
 
 
 def add_uninstalled(command: argparse.ArgumentParser) -> None:
     """Add the option for the instances that are gone."""
     command.add_argument("--uninstalled", action="store_true",
-        help="those that were uninstalled: when, by whom, why")  # fmt: skip
+        help="uninstalled instances: when, by whom, why")  # fmt: skip
 
 
 def add_output(command: argparse.ArgumentParser, formats: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ from importlib import metadata, util
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from container_update.model.errors import ContainerUpdateError
+from container_update.model.errors import ContainerUpdateError, NextStep
 
 _NAME = "container-update"
 
@@ -29,7 +29,8 @@ def needed_by(
         yield
     except ImportError as error:
         raise failure(
-            f"{what} needs the Python package {error.name}: install it with {install(extras)}"
+            f"{what} needs the Python package {error.name}: install it with {install(extras)}",
+            next_step=NextStep.FIX_TARGET,
         ) from error
 
 

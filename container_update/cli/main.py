@@ -17,6 +17,7 @@ from importlib import import_module
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TextIO
 
+import container_update
 from container_update.cli.arguments import parser
 from container_update.cli.commands import completion
 from container_update.model.errors import ContainerUpdateError
@@ -77,9 +78,12 @@ def root_parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
         description="Move a running VNF to a new package; restart only what the change affects.",
         epilog=_EPILOG,
     )
-    root.add_argument("--version", action=_Version, help="show the version and exit")
+    is_asked = list(words or ())[:1] == ["--version"]
+    version = f"container-update {container_update.__version__}" if is_asked else ""
+    text = "show the version and exit"
+    root.add_argument("--version", action="version", version=version, help=text)
     _add_verbose(root)
-    if words and words[0] == "--version":
+    if is_asked:
         return root  # which ends there: loading the commands takes longer than all else
     commands = _subcommands(root)
     add = partial(_add, commands)
@@ -220,20 +224,6 @@ def _add_verbose(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "-v", "--verbose", action="count", default=0, help="log each action (-vv: with details)"
     )
-
-
-class _Version(argparse.Action):
-    """Show the version and end."""
-
-    def __init__(self, option_strings: Sequence[str], dest: str, **how: Any) -> None:
-        super().__init__(option_strings, dest, nargs=0, **{"default": argparse.SUPPRESS, **how})
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        """See the class."""
-        from container_update import __version__  # noqa: PLC0415, reads the installed metadata
-
-        sys.stdout.write(f"container-update {__version__}\n")
-        parser.exit()
 
 
 _EPILOG = """\

@@ -342,7 +342,7 @@ def carry_out_change(  # noqa: PLR0913
     way_back = advice.change_back_command(change.change, before, parsed)
     has_record = not (request.old or parsed.family or change.reports) and outcome.has_way_back
     if has_record and outcome.revision is not None:  # the package of the record may be of this name
-        way_back = advice.undo_command(outcome.revision, parsed)
+        way_back = advice.revision_command("undo", outcome.revision, parsed)
     output.show_outcome(outcome, parsed, out, way_back, change.reports, more)
     write_records(request, records)
     return DONE if outcome.results else NOTHING_TO_DO

@@ -75,7 +75,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add("--nodes", type=int, default=1, metavar="N",
         help="the number of nodes (default: %(default)s)")  # fmt: skip
     add("--write-kubeconfig", type=Path, default=Path("kubeconfig"), metavar="FILE",
-        help="the kubeconfig file to write; a file that the emulator did not write stays as it is, "
+        help="the kubeconfig file to write; a file that no emulator wrote is not overwritten, "
         "and the command ends (default: %(default)s)")  # fmt: skip
     add("--slow", type=_seconds, default=None, metavar="TIME",
         help="how long a container takes from its start until it is ready: 5s, 500ms, 1m, or "

@@ -99,16 +99,13 @@ def record_of(
         refuse_if_known_missing(namespace, cluster)
         ids = _ids(cluster, namespace, options) or frozenset()
         others = ", ".join(sorted(filter(None, ids - {instance_id})))
+        only = f", only of {others}" if others else ""
         why = (
-            "its first operation was undone, or is not finished"
+            f"{name}: its first operation in namespace {namespace} was undone, or has not ended"
             if instance_id in ids
-            else "there is no record of it"
+            else f"namespace {namespace} has no record of {name}{only}"
         )
-        raise NotInstalledError(
-            f"{name} is not installed in namespace {namespace}"
-            f"{f', only {others}' if others else ''}: {why}; install it, or name the old package "
-            "too"
-        )
+        raise NotInstalledError(f"{why}: install it, or name the old package too")
     if not record.is_whole:
         raise PlanError(
             f"{name} in namespace {namespace}: its manifests are too large to be kept in its "

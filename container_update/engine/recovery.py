@@ -190,7 +190,9 @@ class ClusterRecovery(Recovery[Operation]):
                 next_step=errors.NextStep.RESUME_OR_ROLLBACK,
             )
         why = f"was promoted ({promote})" if promote else "was interrupted"
-        self._instance.progress(ResumeStarted(f"operation {record.operation} {why}", record.steps))
+        left = [each for each in record.steps if each.group >= record.ended_groups]
+        event = ResumeStarted(f"operation {record.operation} {why}", tuple(left))
+        self._instance.progress(event)
         with run.until_ended():
             if run.is_over:
                 run.execution.skip(run.execution.plan.steps)
@@ -207,7 +209,9 @@ class ClusterRecovery(Recovery[Operation]):
         if run.is_over:
             run.end()
             return None
-        cause = f"operation {record.operation} was interrupted"
+        hold = record.held_at
+        why = f"was aborted ({hold.key.name})" if hold else "was interrupted"
+        cause = f"operation {record.operation} {why}"
         outcome = Outcome(run.execution.plan, run.execution.undo(cause, record.steps))
         run.execution.refuse_if_lost()
         refuse_incomplete(record, outcome)

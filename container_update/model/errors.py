@@ -138,6 +138,10 @@ class PlanError(ContainerUpdateError):
     next_step = NextStep.FIX_TARGET
 
 
+class NoNamespaceError(PlanError):
+    """The namespace of a VNF instance does not exist."""
+
+
 class MissingError(PlanError):
     """The cluster does not have what an update would change: a change of the package creates it."""
 

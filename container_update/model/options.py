@@ -264,7 +264,7 @@ class Options:
         refuse_invalid(self, GROUP)
         if self.require_signature and not self.signature_ca:
             raise ValueError(
-                f"[{GROUP}] require_signature: expected signature_ca too, or any signature would do"
+                f"[{GROUP}] require_signature needs signature_ca: else any signature is accepted"
             )
 
     def for_vnfm(self) -> Options:

@@ -187,12 +187,12 @@ def _check_url(url: str, options: Options) -> urllib.parse.SplitResult:
         allowed = ", ".join(sorted(options.url_schemes)) or "none"
         raise PackageError(
             f"{_quote(url)}: expected a URL with one of the schemes {allowed}: use a file instead, "
-            "or allow the scheme with the option url_schemes"
+            "or allow the scheme (option url_schemes)"
         )
     if parts.scheme != "file" and options.url_hosts and host not in options.url_hosts:
         raise PackageError(
             f"{_quote(url)}: expected one of the hosts {', '.join(sorted(options.url_hosts))}: use "
-            "a file instead, or allow the host with the option url_hosts"
+            "a file instead, or allow the host (option url_hosts)"
         )
     if parts.scheme not in ("file", *_PORTS) or (parts.scheme != "file" and not host):
         raise PackageError(
@@ -218,9 +218,10 @@ def _addresses(url: str, host: str, port: int, options: Options, seconds: float)
     addresses = _resolve(host, port, seconds)
     for address in addresses:
         if host not in options.url_hosts and network_of(address) is not Network.PUBLIC:
+            what = host if host == address else f"{host} is at {address}, which"
             raise PackageError(
-                f"{_quote(url)} cannot be fetched: {host} is at {address}, which is not a public "
-                "address: use a file instead, or allow the host with the option url_hosts"
+                f"{_quote(url)} cannot be fetched: {what} is not a public address: use a file "
+                "instead, or allow the host (option url_hosts)"
             )
     return addresses
 

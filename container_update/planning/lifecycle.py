@@ -80,10 +80,10 @@ def _notes(key: ObjectKey, manifest: Manifest, live: Json, instance_id: str) -> 
         yield Note(key, f"already exists and belongs to {_whose(owner)}: shared, not changed")
     else:
         what = "" if is_equal else ", and it differs from the package's"
+        label = f"label it with {INSTANCE_LABEL}={instance_id} if it is this instance's"
         raise PlanError(
             f"{key} ({manifest.source}): already exists and belongs to {_whose(owner)}{what}: "
-            "choose another namespace or name, delete the live object, or label it "
-            f"with {INSTANCE_LABEL}={instance_id} if it is this instance's"
+            f"choose another namespace or name{'' if owner else f', delete it, or {label}'}"
         )
 
 

@@ -35,7 +35,7 @@ _MATCH_IN_PART = "Nothing to do: images and configuration already match the new 
 _MATCH_AS_NOTED = "Nothing to do: no changes; the notes say what differs and stays."
 _NOTHING_TO_DO = {
     INSTALL: "Nothing to do: the cluster already has everything that the package describes.",
-    UNDO: "Nothing to undo: the history has no finished update of this VNF instance.",
+    UNDO: "Nothing to undo: the history of {} has no finished update.",
     UNINSTALL: "Nothing to do: no object to delete belongs to {}.",
 }
 _NONE_INSTALLED = (
@@ -103,7 +103,8 @@ def nothing_to_do(plan: Plan) -> str:
     match = _MATCH_AS_NOTED if plan.notes else _MATCH_IN_PART if plan.ignored else _MATCH
     if plan.kind == UNINSTALL and not plan.instance_id:
         return _NONE_INSTALLED.format(plan.namespace)
-    return _NOTHING_TO_DO.get(plan.kind, match).format(f"VNF instance {plan.instance_id}")
+    instance = f"VNF instance {plan.instance_id}" if plan.instance_id else "the VNF instance"
+    return _NOTHING_TO_DO.get(plan.kind, match).format(instance)
 
 
 # --- what changes -------------------------------------------------------------------------------

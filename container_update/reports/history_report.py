@@ -42,9 +42,9 @@ def history_markdown(found: Sequence[Kept], *, of_several: bool) -> str:
 def history_dict(found: Sequence[Kept], *, of_several: bool) -> dict[str, Any]:
     """Return revisions as JSON values, without their steps."""
     entries = [
-        {"namespace": namespace, "instanceId": id_, **_summary(each)}
+        {"namespace": namespace, "instanceId": id_, **revision_summary(each)}
         if of_several
-        else _summary(each)
+        else revision_summary(each)
         for namespace, id_, each in found
     ]
     return document("History", {"revisions": entries})
@@ -130,11 +130,18 @@ def diff_of_revision(revision: Revision) -> Iterator[Line]:
 def revision_dict(revision: Revision) -> dict[str, Any]:
     """Return one revision as JSON values."""
     steps = [step_dict(step) for step in revision.object_steps]
-    body = {**_summary(revision), "report": list(revision.report), "steps": steps}
+    body = {**revision_summary(revision), "report": list(revision.report), "steps": steps}
     return document("Revision", body)
 
 
-def _summary(revision: Revision) -> dict[str, Any]:
+def undone_text(revision: Revision) -> str:
+    """Return the line about an operation that failed or was stopped, and was undone."""
+    what = f"{revision.origin.title}, {moment(revision.ended)} UTC, by {revision.origin.who}"
+    return printable(f"The last operation ({what}) was undone: {revision.cause}")
+
+
+def revision_summary(revision: Revision) -> dict[str, Any]:
+    """Return one revision as JSON values, without its steps."""
     origin = revision.origin
     return {
         "revision": revision.number,

@@ -49,7 +49,8 @@ def outcome_lines(outcome: Outcome) -> Iterator[Line]:
         yield from diagnosis_lines(result)
     for result in outcome.results:
         yield _result_line(result)
-        if pods := outcome.restarted.get(result.step.key, ()):
+        pods = outcome.restarted.get(result.step.key, ())
+        if pods and result.state is StepState.DONE:
             yield Line.of(f"      pods: {', '.join(pods)}")
     if summary_text(outcome):
         yield summary_line(outcome)
@@ -115,9 +116,8 @@ def _ended_text(outcome: Outcome, results: Sequence[StepResult]) -> str:
     if outcome.plan.kind in _ENDS:
         what = count_noun(len(results), "object")
         return f"{_ENDS[outcome.plan.kind]} {_cost(outcome)}: {what}."
-    if is_change(outcome):
-        return f"Changed {_cost(outcome)}: {_change_sum(outcome, results)}."
-    return f"Updated {_cost(outcome)}: {_update_sum(outcome, results)}."
+    verb, sum_of = ("Changed", _change_sum) if is_change(outcome) else ("Updated", _update_sum)
+    return f"{verb} {_cost(outcome)}: {sum_of(outcome, results)}."
 
 
 _WRITES_NOTHING = (GateStep, HoldStep, ScriptStep)
@@ -151,14 +151,13 @@ def _update_sum(outcome: Outcome, results: Sequence[StepResult]) -> str:
     templates = sum(1 for result in results if result.step.action is Action.TEMPLATE)
     restarted = len(results) - config - templates
     unchanged = len(outcome.plan.unchanged)  # none where only a journal tells of the plan
-    return ", ".join(
-        [
-            f"{count_noun(config, 'configuration object')} written",
-            f"{count_noun(restarted, 'workload')} restarted",
-            *([f"{count_noun(templates, 'template')} replaced"] if templates else []),
-            *([f"{count_noun(unchanged, 'object')} unchanged"] if unchanged else []),
-        ]
+    counts = (
+        (config, "configuration object", "written"),
+        (restarted, "workload", "restarted"),
+        (templates, "template", "replaced"),
+        (unchanged, "object", "unchanged"),
     )
+    return ", ".join(f"{count_noun(n, noun)} {verb}" for n, noun, verb in counts if n)
 
 
 def _change_sum(outcome: Outcome, results: Sequence[StepResult]) -> str:
@@ -168,11 +167,11 @@ def _change_sum(outcome: Outcome, results: Sequence[StepResult]) -> str:
     changed = {step.key for step in steps} - {
         step.key for step in steps if step.action in (Action.CREATE, Action.DELETE)
     }
-    unchanged = len(outcome.plan.unchanged)
-    return (
-        f"{count_noun(created, 'object')} created, {len(changed)} changed, {deleted} deleted"
-        f"{f', {unchanged} unchanged' if unchanged else ''}"
-    )
+    kept = len(outcome.plan.unchanged)
+    counts = {"created": created, "changed": len(changed), "deleted": deleted, "unchanged": kept}
+    (verb, number), *others = [(verb, n) for verb, n in counts.items() if n] or [("changed", 0)]
+    first = f"{count_noun(number, 'object')} {verb}"
+    return ", ".join([first, *(f"{n} {verb}" for verb, n in others)])
 
 
 # --- how the workloads are ----------------------------------------------------------------------

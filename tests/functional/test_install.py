@@ -644,6 +644,33 @@ def test_the_status_is_how_the_workloads_are(shell: Shell) -> None:
     assert any("ImagePull" in each["workloads"][0]["trouble"] for each in documents)
 
 
+def test_the_status_says_of_the_last_operation_that_it_was_undone_and_why(shell: Shell) -> None:
+    assert shell.run("install", shell.package(**FILES))[0] == 0
+    bad = {**FILES, "w": workload("Deployment", container=ENV, image=BAD_IMAGE)}
+    arguments = ("--grace-period", "500ms", "--progress", "none")
+    assert shell.run("apply", shell.package(**bad), *arguments)[0] == 7
+    lines = shell.run("status")[1].splitlines()
+    assert lines[0] == "No operation is under way."
+    assert lines[1].startswith("The last operation (update, ")
+    assert f"was undone: Deployment {shell.cnf.namespace}/w failed: " in lines[1]
+    assert lines[2].startswith("What it did: container-update history 2 --kubeconfig ")
+    document = json.loads(shell.run("status", "-o", "json")[1])
+    assert document["lastOperation"]["revision"] == 2
+    good = {**FILES, "cm": config_map(setting="b")}
+    assert shell.run("apply", shell.package(**good))[0] == 0
+    assert "last operation" not in shell.run("status")[1]
+
+
+def test_an_installation_names_the_option_that_creates_its_namespace(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    package = shell.package(**FILES)
+    for verb, advice in ("install", " To have it created: --create-namespace."), ("uninstall", ""):
+        assert shell.run(verb, package, "-n", "no-such")[0] == PlanError.exit_status
+        told = "namespace no-such does not exist: create it, or name another."
+        assert f"{told}{advice}\n" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("instance", ["one", INSTANCE])
 def test_objects_of_others_are_not_kept(cnf: Cnf, instance: str) -> None:
     others = {f"other{number}": workload("Deployment", f"other{number}") for number in range(3)}

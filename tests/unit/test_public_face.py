@@ -62,6 +62,19 @@ def test_another_name_is_an_error():
         container_update.uptade  # noqa: B018
 
 
+def test_the_commands_first_line_waits_for_no_other_module():
+    """An interrupt before it ends in a traceback: it comes before typing and re are loaded."""
+    root = Path(container_update.__file__).parents[1]
+    program = (
+        f"import sys; sys.path.append({str(root)!r}); "
+        "import container_update.__main__; print(*sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=True
+    )
+    assert not {"typing", "re", "argparse"} & set(done.stdout.split())
+
+
 def test_importing_it_loads_nothing_else():
     program = "import sys, container_update; print(*sorted(sys.modules))"
     done = subprocess.run(

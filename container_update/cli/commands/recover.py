@@ -16,13 +16,14 @@ from container_update.cli.arguments import option_arguments
 from container_update.cli.terminal import advice, approval, output
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.cli.terminal.screen import Screen
+from container_update.cluster.operation import Result, Revision
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import UpdateFailedError
 from container_update.model.operation import Status
 from container_update.model.outcome import Outcome, Progress, StepState
 from container_update.planning.plan_json import document
 from container_update.planning.summary import count_noun
-from container_update.reports import outcome_report
+from container_update.reports import history_report, outcome_report
 from container_update.reports.lines import Header
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the commands; see :mod:`container_update.cli.commands.update`."""
     text = "show the operation under way, and the workloads"
-    command = add("status", _status, text)
+    long = "Show the operation under way, the last one if it was undone, and the workloads"
+    command = add("status", _status, text, long)
     command.add_argument("--watch", action="store_true",
         help="follow an operation that runs until it has ended; write nothing")  # fmt: skip
     output.add_plan_arguments(command)
@@ -59,38 +61,47 @@ def _status(parsed: argparse.Namespace, out: TextIO) -> int:
         return _watch(parsed, out)
     from container_update.engine import instances  # noqa: PLC0415, slow to load
     from container_update.engine import resume as recovery  # noqa: PLC0415, slow to load
+    from container_update.engine.goals import go_back  # noqa: PLC0415, slow to load
 
     options = option_arguments.read(parsed)
     states: Sequence[WorkloadState] = ()
-    remark = ""
+    remark, last = "", None
     with connection.connected_instance(parsed) as (cluster, where):
         current = recovery.status(cluster, options, **where)
         if not (current.record or current.holder):
             states = instances.workloads(cluster, **where, options=options)
+            last = next(iter(go_back.history(cluster, options, **where)), None)
             if not states:
                 remark = instances.no_instance(cluster, **where, options=options)
             if remark:
                 remark = connection.with_uninstalled(remark, parsed, cluster, parsed.namespace)
-    return show_status(current, states, parsed, out, remark)
+    return show_status(current, states, parsed, out, remark, last)
 
 
-def show_status(
+def show_status(  # noqa: PLR0913, PLR0917
     current: Status,
     states: Sequence[WorkloadState],
     parsed: argparse.Namespace,
     out: TextIO,
     remark: str = "",
+    last: Revision | None = None,
 ) -> int:
-    """Write the operation under way, or else the state of the workloads; return the exit status."""
+    """Write the operation under way, or else how the last one ended if it was undone, and the state
+    of the workloads; return the exit status."""
     if output.is_document(parsed):
         workloads = [state.as_dict() for state in states]
-        body = document("Status", {**current.as_dict(), "workloads": workloads})
-        output.write_document(body, parsed, out)
+        ended = last and history_report.revision_summary(last)
+        body = {**current.as_dict(), "lastOperation": ended, "workloads": workloads}
+        output.write_document(document("Status", body), parsed, out)
     else:
         told = "" if remark and current == Status(None) else str(current)
         step = current.next_step
         command = f"{advice.next_sentence(step, parsed)}." if step else ""
-        out.write("\n".join(filter(None, [told, remark, command])) + "\n")
+        undone: Sequence[str] = ()
+        if last is not None and last.result is Result.UNDONE:
+            details = advice.revision_command("history", last.number, parsed)
+            undone = history_report.undone_text(last), f"What it did: {details}"
+        out.write("\n".join(filter(None, [told, remark, command, *undone])) + "\n")
         if states:
             Screen(out).show(outcome_report.workload_lines(states, datetime.now(timezone.utc)))
     return DONE if current.record or current.holder else NOTHING_TO_DO

@@ -42,7 +42,7 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     text = "undo finished updates: restore the state before"
     command = add("undo", partial(operate.run, _undo_request), text)
     command.add_argument("revision", metavar="REV", type=int, nargs="?",
-        help="the first update to undo, with all after it (default: the newest)")  # fmt: skip
+        help="undo this update and all after it (default: the newest)")  # fmt: skip
     command.add_argument("--package", metavar="PACKAGE", action="append", default=[],
         help="of the change to undo (repeatable); both, if it had scripts")  # fmt: skip
     operate.add_arguments(command)

@@ -25,9 +25,11 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
 def _version(parsed: argparse.Namespace, out: TextIO) -> int:
     """Show both versions; return the exit status."""
     from container_update import __version__  # noqa: PLC0415, reads the installed metadata
+    from container_update.cluster import kubeconfig  # noqa: PLC0415, slow to load
 
     server = None
-    if _is_configured(parsed):
+    named = parsed.kubeconfig or parsed.context or kubeconfig.files(None)
+    if named or "KUBERNETES_SERVICE_HOST" in os.environ:
         with connection.connected_cluster(parsed) as cluster:
             server = cluster.version()
     if output.is_document(parsed):
@@ -36,10 +38,3 @@ def _version(parsed: argparse.Namespace, out: TextIO) -> int:
     else:
         out.write(f"Client: {__version__}\nServer: {server or 'none is configured'}\n")
     return DONE
-
-
-def _is_configured(parsed: argparse.Namespace) -> bool:
-    from container_update.cluster import kubeconfig  # noqa: PLC0415, slow to load
-
-    named = parsed.kubeconfig or parsed.context or kubeconfig.files(None)
-    return bool(named) or "KUBERNETES_SERVICE_HOST" in os.environ

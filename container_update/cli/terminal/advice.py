@@ -16,6 +16,7 @@ from container_update.model.errors import (
     InstalledError,
     MissingError,
     NextStep,
+    NoNamespaceError,
     NotInstalledError,
     UpdateFailedError,
 )
@@ -61,7 +62,8 @@ def advice(error: ContainerUpdateError, parsed: argparse.Namespace) -> str:
     if special := _of_class(error, parsed):
         return special
     if error.next_step in (NextStep.FIX_REQUEST, NextStep.FIX_TARGET):
-        return ""  # such a message says what to do
+        creates = isinstance(error, NoNamespaceError) and hasattr(parsed, "create_namespace")
+        return "To have it created: --create-namespace" if creates else ""  # the message said more
     return next_sentence(error.next_step, parsed)
 
 
@@ -106,9 +108,9 @@ def next_sentence(step: NextStep, parsed: argparse.Namespace) -> str:
     )
 
 
-def undo_command(revision: int, parsed: argparse.Namespace) -> str:
-    """Return the command that undoes a revision."""
-    return f"{_program(parsed)} undo {revision}{_address(parsed)}"
+def revision_command(verb: str, revision: int, parsed: argparse.Namespace) -> str:
+    """Return the command that undoes or shows a revision."""
+    return f"{_program(parsed)} {verb} {revision}{_address(parsed)}"
 
 
 def uninstalled_sentence(parsed: argparse.Namespace) -> str:

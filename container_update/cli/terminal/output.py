@@ -316,7 +316,7 @@ def _undo_of(outcome: Outcome, parsed: argparse.Namespace) -> str:
     if outcome.revision is None or is_change(outcome):
         return ""
     if outcome.has_way_back:
-        return next_steps.undo_command(outcome.revision, parsed)
+        return next_steps.revision_command("undo", outcome.revision, parsed)
     return next_steps.update_back_command(parsed)
 
 

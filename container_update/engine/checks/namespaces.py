@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from container_update.cluster.keeping import KEPT
 from container_update.model.cluster import ReadOnlyCluster, if_allowed, items_if_allowed
-from container_update.model.errors import PlanError
+from container_update.model.errors import NoNamespaceError, PlanError
 from container_update.model.objects import (
     Collection,
     Json,
@@ -58,10 +58,7 @@ def refuse_missing(namespace: str, cluster: ReadOnlyCluster, *, is_written: bool
             "choose another one"
         )
     if body is None:
-        raise PlanError(
-            f"namespace {namespace} does not exist: create it and instantiate the VNF there, "
-            "or name the right one"
-        )
+        raise NoNamespaceError(f"namespace {namespace} does not exist: create it, or name another")
 
 
 def namespace_manifest(namespace: str) -> Manifest:

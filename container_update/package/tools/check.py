@@ -167,8 +167,8 @@ def metadata(subject: Subject) -> Iterator[Finding]:
     ):
         yield Finding.note(
             csar_metadata.TOSCA_META,
-            "missing: these are manifests without a package, which Tacker does not take",
-            "nothing, if Tacker is not to have them; else: container-update csar init",
+            "missing: these are manifests without a package; Tacker takes packages only",
+            "for Tacker: container-update csar init",
         )
         return
     if csar_metadata.TOSCA_META not in subject.names:

@@ -24,11 +24,13 @@ from container_update import (
     NextStep,
     PackageError,
     PlanError,
+    ResumeStarted,
     Step,
     StepResult,
     UpdateFailedError,
     UpdateInProgressError,
     abort,
+    history,
     promote,
     rollback,
     status,
@@ -200,6 +202,8 @@ def test_an_abort_takes_the_canary_back(make: Any) -> None:
     site.change(V2, HELD_ONCE)
     packages = [site.old, site.new]
     abort(site.cluster, site.options, **site.where(), packages=packages)
+    newest, *_ = history(site.cluster, site.options, **site.where())
+    assert newest.cause == f"operation {newest.operation} was aborted (canary of 30 %)"
     assert site.is_at("v1")
     assert shares(site) == {"nginx:1.27-alpine": 10}
     assert not site.left_over()
@@ -218,12 +222,14 @@ def test_an_abort_says_of_no_step_that_somebody_else_changed_its_object(make: An
 def test_while_one_host_promotes_another_one_can_neither_promote_nor_abort(
     make: Any, kind: str
 ) -> None:
-    site, refused = make(Shape(), kind), list[ContainerUpdateError]()
+    site, refused, left = make(Shape(), kind), list[ContainerUpdateError](), list[int]()
     hold = HELD_ONCE if kind == CANARY else Arguments({"hold": True})
     site.change(V2, hold)
     how = {**site.where(), "packages": [site.old, site.new]}
 
     def beside(event: Event) -> None:
+        if isinstance(event, ResumeStarted):
+            left.append(len(event.steps))
         if isinstance(event, Step) and not refused:
             for verb in (promote, abort):
                 with pytest.raises(PlanError, match="found one that is not finished") as error:
@@ -232,6 +238,7 @@ def test_while_one_host_promotes_another_one_can_neither_promote_nor_abort(
 
     outcome = promote(site.cluster, site.options, None, beside, **how)
     assert outcome is not None
+    assert 0 < sum(left) < len(outcome.plan.steps), "the steps before the hold are done"
     assert len(refused) == 2
     assert {result.state for result in outcome.results} == {StepState.DONE}
     assert site.is_at("v2")

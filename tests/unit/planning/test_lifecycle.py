@@ -48,7 +48,7 @@ def test_what_exists_stays_and_a_note_says_why(
     ("key", "live", "expected"),
     [
         (CONFIG, body(CONFIG, "said"), "belongs to no VNF instance: choose"),
-        (CONFIG, body(CONFIG, "said", "another"), "belongs to VNF instance another: choose"),
+        (CONFIG, body(CONFIG, "said", "another"), "another: choose another namespace or name$"),
         (CONFIG, body(CONFIG, "other"), "and it differs from the package's"),
         (ROLE, body(ROLE, "other"), "and it differs from the package's"),
         (CONFIG, body(CONFIG, "said", "one", **ENDING), "is being deleted: wait until it is gone"),

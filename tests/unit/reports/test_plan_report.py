@@ -157,7 +157,7 @@ def test_the_sum_is_of_the_plan_and_not_of_what_an_interrupted_update_had_left()
     left = replace(REPLACE, key=replace(CM, name="left"))
     done = outcome(StepResult(left, StepState.UNDONE), StepResult(ROLL, DONE))
     text = outcome_report.summary_text(done)
-    assert text.startswith("Updated in 1.2 s with 17 requests: 0 configuration objects written, 1 ")
+    assert text.startswith("Updated in 1.2 s with 17 requests: 1 workload restarted, ")
 
 
 CREATED = ManifestStep(ObjectKey("", "Service", "ns", "s"), Action.CREATE, None, BODY)
@@ -167,9 +167,10 @@ CREATED = ManifestStep(ObjectKey("", "Service", "ns", "s"), Action.CREATE, None,
     ("steps", "text"),
     [
         ((REPLACE, ROLL), " 1 configuration object written, 1 workload restarted."),
-        ((REPLACE, CREATED), " 1 object created, 1 changed, 0 deleted."),
+        ((REPLACE, CREATED), " 1 object created, 1 changed."),
+        ((CREATED,), ": 1 object created."),
     ],
-    ids=["an update", "a change"],
+    ids=["an update", "a change", "a creation alone"],
 )
 def test_a_sum_has_only_what_is_known(steps: tuple[Step, ...], text: str) -> None:
     """A journal does not say what its update left alone, nor how many requests it sent."""

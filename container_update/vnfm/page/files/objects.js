@@ -25,7 +25,7 @@ export function objectTable(label, isLive) {
   };
   const made = table(label, {
     Object: name,
-    State: state,
+    [isLive ? "State" : "Action"]: state,
     "Image or change": (cell, row) => say(cell, change(row)),
     ...(isLive ? live : {}),
   }, { key: ({ key }) => key, tone: ({ pod }) => (pod ? "pod" : ""), detail: why });

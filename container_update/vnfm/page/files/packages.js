@@ -42,7 +42,6 @@ function packageDetail() {
   const update = (found) => {
     facts(about, [
       ["Id", found.id],
-      ["VNFD", found.vnfdId],
       ["VNFD version", found.vnfdVersion],
       ["Provider", found.provider],
       ["Operational state", word(found.operationalState ?? "")],
