@@ -1147,5 +1147,8 @@ def test_a_mutated_journal_is_an_error_of_ours(site: Cnf, mutation: str) -> None
             verb(site)
     assert written(site) == []
     listed = site.admin.list(Collection("", "ConfigMap", f"{site.namespace}-beside")).items
-    published = {"kube-root-ca.crt", "openshift-service-ca.crt"}  # by controllers, in each namespace
+    published = {
+        "kube-root-ca.crt",
+        "openshift-service-ca.crt",
+    }  # by controllers, in each namespace
     assert {each["metadata"]["name"] for each in listed} - published == {"theirs"}
