@@ -8,13 +8,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from container_update.cluster.waiting import NotReadyError, Waiter
-from container_update.model.cluster import Cluster, DryRun, ReadOnlyCluster
+from container_update.model.cluster import Cluster, DryRun, ReadOnlyCluster, Right
 from container_update.model.errors import AdmissionError, ClusterError, NoDryRunError, QuotaError
 from container_update.model.objects import INSTANCE_LABEL, Collection, Json, ObjectKey, instance_of
 from container_update.model.options import NOTE
 from container_update.planning.steps import ObjectStep, WorkloadStep
-from container_update.planning.steps.new_objects import new_object
+from container_update.planning.steps.new_objects import new_object, pod_of
 from container_update.workloads.api_resources import is_built_in
+from container_update.workloads.kind import POD
 from container_update.workloads.pod_status import is_deleting
 from container_update.workloads.pod_template import images, with_images
 
@@ -204,6 +205,25 @@ class ObjectWriter:
 
         :raises ClusterError: it could not; nothing was deleted.
         """
+        self._try_creation(new)
+        self.delete(live)
+
+    def try_pod(self, workload: Json) -> None:
+        """Try a pod of a workload whose old pods go before new ones come: where the server refuses
+        those it would go on with fewer, and an undo would not get them back.
+
+        :raises ClusterError: the server does not let it be created; nothing was deleted.
+        """
+        try:
+            self._try_creation(pod_of(workload))
+        except ClusterError as error:
+            may = Right(workload["metadata"]["namespace"], *POD, "create")  # its controller may
+            if isinstance(error, AdmissionError) or (
+                error.status == 403 and not self.cluster.missing_rights([may])
+            ):
+                raise
+
+    def _try_creation(self, new: Json) -> None:
         try:
             with suppress(NoDryRunError):  # a kind without dry runs is created untried
                 try_creation_again(self.cluster, new)
@@ -214,7 +234,6 @@ class ObjectWriter:
                     status=error.status,
                     reason=error.reason,
                 ) from error
-        self.delete(live)
 
     def create_again(self, body: Json, is_own: Callable[[Json], bool], deadline: float) -> Json:
         """Create an object in place of a deleted one, which quotas count for a moment longer;

@@ -29,13 +29,14 @@ from container_update.planning.steps.manifest import (
     recorded_digest,
     with_recorded_digest,
 )
-from container_update.planning.steps.metadata import dropped_metadata
+from container_update.planning.steps.metadata import dropped_metadata, with_metadata_of_others
 from container_update.planning.steps.new_objects import new_object
 from container_update.planning.strategy import HOLD, Strategy, pauses, refuse_headless, what_differs
 from container_update.planning.summary import count_noun
 from container_update.workloads.kind import POD
 from container_update.workloads.kinds.deployment import HASH_LABEL
 from container_update.workloads.pod_status import is_active
+from container_update.workloads.pod_template import host_ports
 from container_update.workloads.readiness import replicas
 from container_update.workloads.registry import is_workload, refuse_idle
 from container_update.workloads.traffic import matches, selects
@@ -232,6 +233,12 @@ class BlueGreenPlanner(Strategy):
         if pair is not None:
             if (pair.live["spec"].get("strategy") or {}).get("type") == "Recreate":
                 self._note(pair.blue, _RECREATES)
+            if ports := host_ports(pair.new.body):
+                self._note(
+                    pair.blue,
+                    f"a node has each of its host ports ({ports}) once: its new pods need nodes "
+                    "without old ones",
+                )
             yield self._green(key, pair)
             yield from self._end_of(key, pair)
             return
@@ -272,6 +279,8 @@ class BlueGreenPlanner(Strategy):
     def _new_body(self, pair: Pair) -> Json:
         """Return the new Deployment under the name of its manifest."""
         body = self._merge_others(pair.new, pair.old, pair.live)
+        dropped = dropped_metadata(pair.old, pair.new)
+        body = with_metadata_of_others(body, pair.live, dropped)
         if self.needs_release:
             body = labels.with_release(body, self.release)
         body = with_recorded_digest(body, manifest_digest(pair.new.body))

@@ -63,14 +63,14 @@ def of_step(step: Step) -> Iterator[Right]:
         yield Right(key.namespace, key.group, key.kind, "update", key.name)
         yield from (Right(key.namespace, *_CLAIM, verb) for verb in ("list", "update"))
     kind = kind_of(key)
-    if kind is None or step.action is Action.DELETE:
+    if kind is None:
         return
     if kind.runs_to_completion and (
         step.action is not Action.CREATE or not kind.watched_collections("")
     ):
         return  # only one that is created is waited for
     pods = pods_in(key.namespace)
-    for followed in (key, pods):
+    for followed in kind.watched_collections(key.namespace):
         yield Right(key.namespace, followed.group, followed.kind, "watch")
     if kind.is_pod:
         return

@@ -423,6 +423,8 @@ class Strategy:
         self._refuse_foreign(step.key, old, live)
         refuse_idle(new)
         refuse_other_selector(step)
+        for text in kind.notes(live):
+            self._note(step.key, text)
         references = [use.use for use in uses]
         now = pod_template.images(live)
         if not kind.is_pod:

@@ -128,6 +128,8 @@ class HealPlanner(Strategy):
                 step = replace(step, digest=digest)
             if kind.is_pod or not step.is_applied(live):
                 refuse_other_selector(step)
+                for text in kind.notes(live):
+                    self._note(key, text)
                 yield replace(step, action=kind.action(live, (), ()), reasons=(_WHOLE,))
 
     def other_step(self, key: ObjectKey, new: Manifest) -> Iterator[Step]:

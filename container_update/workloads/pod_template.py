@@ -43,6 +43,14 @@ def containers(spec: Mapping[str, Any]) -> Iterator[tuple[str, Json]]:
                 yield group, container
 
 
+def host_ports(workload: Mapping[str, Any]) -> str:
+    """Return the ports of the node that its pods take, '' where there are none."""
+    spec = pod_spec(workload)
+    ports = [port for _, each in containers(spec) for port in each.get("ports") or ()]
+    name = "containerPort" if spec.get("hostNetwork") else "hostPort"
+    return ", ".join(str(port[name]) for port in ports if port.get(name))
+
+
 def claims(workload: Mapping[str, Any]) -> dict[str, str]:
     """Return volume to PersistentVolumeClaim; a StatefulSet's templates are volumes of its pods."""
     return {

@@ -16,10 +16,12 @@ from container_update.model.errors import ContainerUpdateError, PlanError
 from container_update.model.objects import Manifest, ObjectKey
 from container_update.workloads.api_resources import has_known_url
 from container_update.workloads.kind import WorkloadKind
+from container_update.workloads.kinds.cronjob import CronJob
 from container_update.workloads.kinds.daemonset import DaemonSet
-from container_update.workloads.kinds.deployment import Deployment, ReplicaSet
-from container_update.workloads.kinds.job import CronJob, Job
+from container_update.workloads.kinds.deployment import Deployment
+from container_update.workloads.kinds.job import Job
 from container_update.workloads.kinds.pod import Pod
+from container_update.workloads.kinds.replicaset import ReplicaSet
 from container_update.workloads.kinds.statefulset import StatefulSet
 
 if TYPE_CHECKING:

@@ -8,24 +8,29 @@ there is neither the old one nor the new one; an undo needs what was just refuse
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from container_update import (
     ClusterError,
+    HealRequest,
     UndoIncompleteError,
     UpdateFailedError,
     change_package,
     connect,
 )
+from tests.functional import role
 from tests.functional.admission import refusing
 from tests.functional.cnf import IMAGES, Cnf
-from tests.functional.conftest import OPTIONS
+from tests.functional.conftest import OPTIONS, until
 from tests.functional.manifests import ENV, config_map, workload
 from tests.functional.reference_update import Lab
 from tests.functional.server import Server
 from tests.functional.test_quotas import set_quota
-from tests.internals.core import KubernetesCluster
+from tests.internals.core import Heal, KubernetesCluster, run
+from tests.internals.core import cluster as internals
 
 POD = workload("Pod", "w", container=ENV)
 OLD = {"cm": config_map(setting="old"), "w": POD}
@@ -101,6 +106,65 @@ def test_what_admission_does_not_let_be_created_again_is_not_deleted(
     assert cnf.get("ConfigMap", "cm")["data"] == {"setting": "old"}
     act(cnf)  # the next one finds nothing in its way
     assert cnf.get(kind, name)["metadata"]["uid"] != before
+
+
+RECREATE, ON_DELETE = "strategy: {type: Recreate}", "updateStrategy: {type: OnDelete}"
+DELETING = {
+    "Deployment": RECREATE,
+    "ReplicaSet": "",
+    "StatefulSet": "volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: "
+    "[ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]",
+    "DaemonSet": "",
+    "StatefulSet on delete": ON_DELETE,
+}
+"""Kinds whose old pods go before the new ones come."""
+
+
+def healed_in_part(cnf: Cnf) -> None:
+    (kind,) = {name.split()[0] for name in DELETING if cnf.admin.get(cnf.key(name.split()[0], "w"))}
+    goal = Heal(HealRequest(cnf.old, (("VDU1", min(cnf.pods(kind, "w"))),), **cnf.where))
+    goal.packages = replace(goal.packages, new_vdus={"VDU1": "w"})
+    run(goal, cnf.cluster, cnf.options)
+
+
+def updated_with_its_workload(cnf: Cnf) -> None:
+    cnf.update({"cm": NEW["cm"], "w": (Path(cnf.old) / "Files" / "w.yaml").read_text()})
+
+
+@pytest.mark.parametrize("act", [healed, healed_in_part, updated_with_its_workload])
+@pytest.mark.parametrize("name", DELETING)
+def test_pods_that_admission_would_not_let_come_again_do_not_go(
+    cnf: Cnf, server: Server, name: str, act: Callable[[Cnf], None]
+) -> None:
+    kind, *_ = name.split()
+    mounts = "volumeMounts: [{name: data, mountPath: /data}]" if "Claim" in DELETING[name] else ""
+    w = workload(kind, container=f"{ENV}\n{mounts}", spec=DELETING[name], replicas=2)
+    cnf.instantiate(cm=OLD["cm"], w=w)
+    before = cnf.pods(kind, "w")
+    with (
+        refusing(server, cnf.namespace, "Pod", "not today"),
+        pytest.raises(UpdateFailedError, match=r"not today.*Everything is as before"),
+    ):
+        act(cnf)
+    assert cnf.pods(kind, "w") == before
+    assert cnf.get("ConfigMap", "cm")["data"] == {"setting": "old"}
+
+
+def test_pods_are_replaced_by_an_account_that_may_not_create_any(cnf: Cnf) -> None:
+    """Their controller may."""
+    cnf.instantiate(cm=OLD["cm"], w=workload("StatefulSet", container=ENV))
+    live = cnf.admin.get(role.key(cnf.namespace))
+    assert live is not None
+    rules = live["rules"]
+    for rule in rules:
+        if "pods" in rule["resources"]:
+            rule["verbs"] = [verb for verb in rule["verbs"] if verb != "create"]
+    cnf.admin.replace({**live, "rules": rules})
+    create = internals.Right(cnf.namespace, "", "Pod", "create")
+    until(lambda: bool(cnf.cluster.missing_rights([create])))
+    before = cnf.pods("StatefulSet", "w")
+    cnf.update({"cm": NEW["cm"], "w": workload("StatefulSet", container=ENV)})
+    assert cnf.pods("StatefulSet", "w") != before
 
 
 @pytest.mark.parametrize("act", [healed, updated, changed])

@@ -36,6 +36,8 @@ class PodsExecutor(StepExecutor[PodsStep]):
         own = self.informer.pods_of(live) if live else ()
         if self.writer.resumed:  # their back-off may be longer than another try has time
             gone |= {pod["metadata"]["uid"] for pod in own if problem(pod)}
+        if live is not None and not gone.isdisjoint(pod["metadata"]["uid"] for pod in own):
+            self.writer.try_pod(live)
         for pod in own:
             if (uid := pod["metadata"]["uid"]) not in gone:
                 continue

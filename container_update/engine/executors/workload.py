@@ -48,6 +48,8 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
             live
         ):
             old_pods |= _uids(self.informer.pods_of(before))
+            if live is not None and known_kind(step.key).deletes_first(live):
+                self.writer.try_pod(step.with_change(live))
         written = self.writer.apply(step, live)
         is_same = written["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
         if is_same and step.action is not Action.EVICT:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,14 @@ _FIELDS = ("labels", "annotations")
 
 TEMPLATE_ANNOTATIONS = "template annotations"
 """In ``Dropped``: an annotation that only the old manifest's pod template had."""
+
+_OF_ONE_OBJECT = (
+    "container-update/",
+    "deployment.kubernetes.io/",
+    "kubectl.kubernetes.io/last-applied-configuration",
+    "kubernetes.io/change-cause",
+)
+"""How the names begin of what is about one object, and not about the one in its place."""
 
 Dropped = tuple[tuple[str, str], ...]
 """(field, name) of what only the old manifest had: 'labels', 'annotations' or the above."""
@@ -43,6 +52,26 @@ def lay_over(changed: Json, manifest: Json, removed: Dropped) -> None:
         values = {**(own.get(field) or {}), **given}
         gone = {name for kind, name in removed if kind == field}
         assign(own, field, {name: value for name, value in values.items() if name not in gone})
+
+
+def with_metadata_of_others(body: Json, live: Json, dropped: Dropped) -> Json:
+    """Return a workload that takes the place of a live one, with the other labels and annotations
+    of that one, and the other annotations of its pod template."""
+    result = copy.deepcopy(body)
+    template, its = pod_template.pod_template(result), pod_template.pod_template(live)
+    own, now = template.setdefault("metadata", {}), its.get("metadata") or {}
+    for field, into, found in (
+        *((field, result["metadata"], live["metadata"]) for field in _FIELDS),
+        (TEMPLATE_ANNOTATIONS, own, now),
+    ):
+        name = field.rpartition(" ")[2]
+        kept = {
+            key: value
+            for key, value in (found.get(name) or {}).items()
+            if (field, key) not in dropped and not key.startswith(_OF_ONE_OBJECT)
+        }
+        assign(into, name, {**kept, **(into.get(name) or {})})
+    return result
 
 
 def written_metadata(

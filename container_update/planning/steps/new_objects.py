@@ -34,6 +34,20 @@ def new_object(body: Json, namespace: str, labels: Mapping[str, str]) -> Json:
     return created
 
 
+def pod_of(workload: Json) -> Json:
+    """Return a pod as the controller of a workload creates it, for the server to try."""
+    at, template = workload["metadata"], pod_template.pod_template(workload)
+    owner = {"apiVersion": workload["apiVersion"], "kind": workload["kind"], "controller": True}
+    owners = [{**owner, "name": at["name"], "uid": at["uid"]}]
+    own = {"name": at["name"], "namespace": at["namespace"], "ownerReferences": owners}
+    spec = dict(pod_template.pod_spec(workload))
+    claims = (each["metadata"]["name"] for each in workload["spec"].get("volumeClaimTemplates", ()))
+    added = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
+    spec["volumes"] = [*(spec.get("volumes") or ()), *added]
+    metadata = {**(template.get("metadata") or {}), **own}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
 def stable_part(body: Json) -> Json:
     """Return an object without its status, its version, and who wrote which field."""
     moving = ("managedFields", "resourceVersion", "generation")

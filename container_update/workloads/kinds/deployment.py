@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deployment (apps/v1): its controller rolls the pods by ReplicaSets; and a ReplicaSet of its own,
-which makes pods of a new template only in place of those that go.
+"""Deployment (apps/v1): its controller rolls the pods by ReplicaSets.
 
-Source: Kubernetes API reference, Deployment, ReplicaSet; "Deployments", "Failed Deployment".
+Source: Kubernetes API reference, Deployment; "Deployments", "Failed Deployment".
 """
 
 from __future__ import annotations
@@ -11,16 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from container_update.model.objects import Json
-from container_update.model.plan import Action
 from container_update.workloads.kind import WorkloadKind
-from container_update.workloads.readiness import (
-    Baseline,
-    Counts,
-    Readiness,
-    RolloutState,
-    is_observed,
-    replicas,
-)
+from container_update.workloads.readiness import Baseline, Readiness, RolloutState, is_observed
 
 HASH_LABEL = "pod-template-hash"
 """Tells the pods of two templates apart, and ends the name of each one's ReplicaSet."""
@@ -70,14 +61,3 @@ def _is_paused(body: Json) -> bool:
 def _resume(live: Json) -> str:
     name, namespace = live["metadata"]["name"], live["metadata"]["namespace"]
     return f"resume it (kubectl rollout resume deployment {name} -n {namespace})"
-
-
-class ReplicaSet(WorkloadKind):
-    """Its status does not count updated pods: only the pods show which are new."""
-
-    group, kind = "apps", "ReplicaSet"
-    restart_action = Action.EVICT
-
-    def counts(self, live: Json) -> Counts:
-        """Return the counts, with every pod as updated."""
-        return replace(super().counts(live), updated=replicas(live))

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Job (batch/v1): runs once; its template cannot change, how it runs can. The next Job of a CronJob
-has the new template, running Jobs finish.
+"""Job (batch/v1): runs once; its template cannot change, how it runs can.
 
-Source: Kubernetes API reference, JobSpec, CronJob, JobTemplateSpec; "Jobs", "Mutable Scheduling
-Directives"; "Automatic Cleanup for Finished Jobs".
+Source: Kubernetes API reference, JobSpec; "Jobs", "Mutable Scheduling Directives"; "Automatic
+Cleanup for Finished Jobs".
 """
 
 from __future__ import annotations
@@ -99,13 +98,3 @@ class Job(WorkloadKind):
         """Tell whether it has a time to live after its end; a suspended one has not begun."""
         spec = manifest["spec"]
         return spec.get("ttlSecondsAfterFinished") is not None and not spec.get("suspend")
-
-
-class CronJob(WorkloadKind):
-    """Its template is replaced, and nothing restarts."""
-
-    group, kind = "batch", "CronJob"
-    template_path = ("spec", "jobTemplate", "spec", "template")
-    runs_to_completion = True
-    is_scaled = False
-    restart_action = Action.TEMPLATE

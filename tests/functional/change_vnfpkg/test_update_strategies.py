@@ -8,7 +8,14 @@ from typing import Any
 
 import pytest
 
-from container_update import PlanError, UpdateFailedError, change_package, plan_change
+from container_update import (
+    HealRequest,
+    PlanError,
+    UpdateFailedError,
+    change_package,
+    plan_change,
+    plan_of,
+)
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
 from tests.functional.conftest import overwrite, until
 from tests.functional.manifests import workload
@@ -128,3 +135,68 @@ def test_pods_of_a_recreated_deployment_that_run_beside_the_old_ones_are_noted(
     body = {"vnfdId": "unknown", "additionalParams": {"upgrade_type": upgrade_type}}
     plan = plan_change(body, cnf.admin, cnf.options, old=cnf.old, new=new, **cnf.where)
     assert any("its strategy is Recreate" in note.text for note in plan.notes) is is_noted
+
+
+HOST_PORT = "ports: [{containerPort: 80, hostPort: 8080}]"
+NOTED = {
+    "host ports": ("Deployment", HOST_PORT, "", "host ports (8080)", (BLUE_GREEN, CANARY)),
+    "host network": (
+        "Deployment",
+        "ports: [{containerPort: 80}]",
+        "hostNetwork: true",
+        "host ports (80)",
+        (BLUE_GREEN, CANARY),
+    ),
+    "no host ports": ("Deployment", "ports: [{containerPort: 80}]", "", "host ports", ()),
+    "a CronJob": ("CronJob", "", "", "its next Job is the first", UPGRADE_TYPES),
+}
+
+
+@pytest.mark.parametrize("upgrade_type", UPGRADE_TYPES)
+@pytest.mark.parametrize("name", NOTED)
+def test_what_a_change_cannot_know_of_its_pods_is_noted(
+    cnf: Cnf, name: str, upgrade_type: str
+) -> None:
+    kind, container, pod, text, noted = NOTED[name]
+    cnf.instantiate(w=workload(kind, container=container, pod=pod))
+    manifest = workload(kind, container=container, pod=pod, image=IMAGES[1])
+    body = {"vnfdId": "unknown", "additionalParams": {"upgrade_type": upgrade_type}}
+    packages = {"old": cnf.old, "new": cnf.package({"w.yaml": manifest})}
+    plan = plan_change(body, cnf.admin, cnf.options, **packages, **cnf.where)
+    assert any(text in note.text for note in plan.notes) is (upgrade_type in noted)
+
+
+PARTITION = "updateStrategy: {rollingUpdate: {partition: 1}}"
+
+
+def test_pods_that_a_partition_keeps_are_noted_in_a_change_and_in_a_heal(cnf: Cnf) -> None:
+    old, new = (workload("StatefulSet", spec=PARTITION, image=image) for image in IMAGES[:2])
+    cnf.instantiate(w=old)
+    body = {"vnfdId": "unknown", "additionalParams": {"upgrade_type": ROLLING}}
+    packages = {"old": cnf.old, "new": cnf.package({"w.yaml": new})}
+    change = plan_change(body, cnf.admin, cnf.options, **packages, **cnf.where)
+    heal = plan_of(HealRequest(cnf.old, **cnf.where), cnf.admin, cnf.options)
+    for plan in (change, heal):
+        assert any("its partition keeps the pods" in note.text for note in plan.notes)
+
+
+@pytest.mark.parametrize("upgrade_type", UPGRADE_TYPES)
+def test_labels_and_annotations_of_others_stay(cnf: Cnf, upgrade_type: str) -> None:
+    ours = "annotations: {mine: old, goes: old}"
+    cnf.instantiate(w=workload("Deployment", metadata=ours))
+    live = cnf.get("Deployment", "w")
+    live["metadata"]["labels"] = {**(live["metadata"].get("labels") or {}), "team": "y"}
+    live["metadata"]["annotations"]["meta.helm.sh/release-name"] = "r"
+    live["spec"]["template"]["metadata"]["annotations"] = {"inject": "true"}
+    cnf.admin.replace(live)
+    change(
+        cnf,
+        workload("Deployment", metadata="annotations: {mine: new}", image=IMAGES[1]),
+        upgrade_type,
+    )
+    live = cnf.get("Deployment", "w")
+    found = live["metadata"]["annotations"]
+    assert live["metadata"]["labels"]["team"] == "y"
+    assert live["spec"]["template"]["metadata"]["annotations"]["inject"] == "true"
+    assert (found["meta.helm.sh/release-name"], found["mine"]) == ("r", "new")
+    assert "goes" not in found

@@ -22,16 +22,22 @@ CONFIG = ObjectKey("", "ConfigMap", "ns", "cm")
 CRON = ObjectKey("batch", "CronJob", "ns", "cron")
 SERVICE = ObjectKey("", "Service", "ns", "svc")
 
+SEES = ("Pod: watch", "ReplicaSet: watch")
+"""What of a Deployment is watched besides itself."""
+
 CASES: list[tuple[Step, set[str]]] = [
     (ConfigStep(CONFIG, Action.CREATE, None, {}), {"get cm", "create", "delete cm"}),
     (ConfigStep(CONFIG, Action.REPLACE, {}, {}), {"get cm", "update cm"}),
     (ConfigStep(CONFIG, Action.RECREATE, {}, {}), {"get cm", "create", "delete cm", "update cm"}),
     (ManifestStep(SERVICE, Action.HOLD, {}), {"get svc", "update svc"}),
     (ManifestStep(SERVICE, Action.SWITCH, {}), {"get svc", "update svc"}),
-    (RestartStep(DEPLOYMENT, Action.ROLL, {}), {"get d", "update d", "watch", "Pod: watch"}),
+    (
+        RestartStep(DEPLOYMENT, Action.ROLL, {}),
+        {"get d", "update d", "watch", *SEES},
+    ),
     (
         RestartStep(DEPLOYMENT, Action.ROLL, {}, digest="x"),
-        {"get d", "update d", "watch", "Pod: watch", "Pod: create /eviction"},
+        {"get d", "update d", "watch", *SEES, "Pod: create /eviction"},
     ),
     (
         RestartStep(SET, Action.EVICT, {}),
@@ -47,10 +53,13 @@ CASES: list[tuple[Step, set[str]]] = [
         {"get p", "create", "delete p", "update p", "watch"},
     ),
     (RestartStep(CRON, Action.TEMPLATE, {}), {"get cron", "update cron"}),
-    (ManifestStep(DEPLOYMENT, Action.DELETE, {}), {"get d", "create", "delete d"}),
+    (
+        ManifestStep(DEPLOYMENT, Action.DELETE, {}),
+        {"get d", "create", "delete d", "watch", *SEES},
+    ),
     (
         ManifestStep(DEPLOYMENT, Action.CREATE, None),
-        {"get d", "create", "delete d", "watch", "Pod: watch"},
+        {"get d", "create", "delete d", "watch", *SEES},
     ),
 ]
 
