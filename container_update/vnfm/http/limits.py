@@ -214,18 +214,3 @@ class Share:
         self.refuse_more(user)
         with self.take(user):
             yield
-
-
-def vim_requests() -> Share:
-    """Return the share of the requests that ask a VIM in the 40 threads that answer requests."""
-    return Share("requests that wait for a VIM", each=8, together=24, retry=5)
-
-
-def callback_tests() -> Share:
-    """Return the share of the subscriptions whose callback is being tested."""
-    return Share("subscriptions whose callback is being tested", each=4, together=16, retry=5)
-
-
-def viewers() -> Share:
-    """Return the share of the endless streams of events: each one has a connection."""
-    return Share("open streams of events", each=16, together=64, retry=10)
