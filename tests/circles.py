@@ -47,6 +47,7 @@ THOROUGH = {
     "tests/functional/stacks/test_two_hosts.py": "two hosts",
     "tests/functional/stacks/test_vnfc_over_ssh.py": "processes",
     "tests/functional/test_hostile_neighbour.py": "hostile Secrets",
+    "tests/functional/test_hostile_neighbour_of_a_driver.py": "hostile Secrets",
     "tests/functional/test_least_rights.py": "a matrix of rights",
     "tests/functional/test_library.py": "processes, and what is typed",
     "tests/functional/test_mirror.py": "each kind behind a webhook",

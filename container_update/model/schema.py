@@ -11,6 +11,7 @@ fastjsonschema, which runs code that it generates, and which no Tacker has.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -31,6 +32,7 @@ _PLAIN = _NUMBERS | _NAMES.keys()
 _LARGEST = 2**53
 _SIMILAR = 0.8
 """How similar two names are (difflib's ratio) so that one is taken for the other, misspelt."""
+_SPACES = re.compile("[\N{NO-BREAK SPACE}\N{IDEOGRAPHIC SPACE}]")
 _SHOWN = 10
 """Steps of the path of a value that is too deep."""
 
@@ -39,6 +41,12 @@ def describe(value: object) -> str:
     """Return the kind of a value in words, for messages; never the value itself."""
     kind = type(value)
     return "a number" if kind in _NUMBERS else _NAMES.get(kind, f"a value of type {kind.__name__}")
+
+
+def is_printable(text: str) -> bool:
+    """Tell whether a text controls no terminal; spaces of other scripts and of layouts may be in
+    it, as file names and names of products have them."""
+    return _SPACES.sub(" ", text).isprintable()
 
 
 @dataclass(frozen=True)
@@ -286,14 +294,21 @@ class Plain(Schema):
 
     type: type = field(default=object, init=False)
     description: str = field(default=f"plain values, {DEPTH} in each other at most", init=False)
+    most: float = math.inf
+    """How many values are in it at most."""
 
     def violations(self, value: Any, path: FieldPath = ()) -> Iterator[Violation]:
         """Yield a violation for each value that is not plain or is too deep."""
         # by identity: what many aliases of YAML stand for is looked at once a level
         level: dict[int, tuple[FieldPath, Any]] = {id(value): (path, value)}
+        seen = 0
         for _ in range(DEPTH):
             below: dict[int, tuple[FieldPath, Any]] = {}
             for place, holder in level.values():
+                seen += len(holder) if type(holder) in (dict, list) else 0
+                if seen > self.most:
+                    yield Violation(path, f"at most {self.most} values in it", "more")
+                    return
                 for name, part in _parts(holder):
                     if type(holder) is dict and (type(name) is not str or _HALVES.search(name)):
                         yield Violation(place, "texts as names", "others")

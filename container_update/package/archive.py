@@ -34,6 +34,7 @@ from urllib.parse import urlsplit
 from container_update.model.errors import PackageError
 from container_update.model.options import Options, size_text
 from container_update.model.requests import STANDARD_INPUT
+from container_update.model.schema import is_printable
 from container_update.package import fetch, oci, rendering, signature
 
 # --- streams with a bound -----------------------------------------------------------------------
@@ -98,6 +99,8 @@ MANIFEST_ENDINGS = (".yaml", ".yml", ".json")
 _PREFIX = "container-update-"
 """Of temporary folders."""
 _MIB = 1024**2
+_LZMA: Any = getattr(getattr(zipfile, "lzma", None), "LZMAError", zlib.error)
+"""The error of a method of compression that not every Python has."""
 _LONGEST_PATH = 1024
 _LONGEST_NAME = 255
 """In bytes: what file systems take."""
@@ -212,7 +215,7 @@ def inside(path: str) -> str:
     :raises PackageError: it leads out of the package, is too long, or has characters that are not
         printable.
     """
-    is_text = path.isprintable()
+    is_text = is_printable(path)
     parts = path.encode().split(b"/") if is_text else []
     if not is_text or len(path) > _LONGEST_PATH or max(map(len, parts)) > _LONGEST_NAME:
         raise PackageError(
@@ -429,7 +432,7 @@ def _readable(source: str, path: str) -> Iterator[None]:
     try:
         yield
     # zipfile raises a RuntimeError if a password is needed
-    except (RuntimeError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except (RuntimeError, OSError, EOFError, zipfile.BadZipFile, zlib.error, _LZMA) as error:
         problem = getattr(error, "strerror", None) or error
         raise PackageError(f"{path} in {source} cannot be read: {problem}") from error
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import Source
+from container_update.model.schema import is_printable
 from container_update.package.fetch import is_url
 from container_update.package.findings import Finding
 
@@ -110,7 +111,7 @@ def parse(text: bytes, path: str) -> Metadata:
         elif key in _KEYS and blocks:
             blocks[-1][1].update({key: value, f"{key} at": f"{path}:{line}"})
         elif key in _HEADERS and not blocks:
-            headers[key] = value
+            headers[key] = value and shortest(value)
     return Metadata(
         headers.get("Entry-Definitions", ""),
         headers.get("ETSI-Entry-Manifest") or headers.get("Entry-Manifest", ""),
@@ -200,7 +201,7 @@ def _fields(text: bytes, path: str) -> Iterator[tuple[str, str, int]]:
     for number, line in enumerate(lines, 1):
         if line.startswith("-----BEGIN"):  # the signature, in CMS, ends the manifest
             break
-        if len(line) > _LONGEST_LINE or not line.replace("\t", " ").isprintable():
+        if len(line) > _LONGEST_LINE or not is_printable(line.replace("\t", " ")):
             raise PackageError(
                 f"{path}:{number}: expected at most {_LONGEST_LINE} printable characters, found "
                 f"{len(line)} characters"

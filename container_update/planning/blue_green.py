@@ -137,9 +137,9 @@ class BlueGreenPlanner(Strategy):
 
     def _mixes(self, service: Manifest, pair: Pair) -> bool:
         """Tell whether a Service selects the new pods now, or the old ones afterwards."""
-        now = labels.selector_of(self.live.get(service.key, {}))
-        return _is_service(service.key) and (
-            selects(now, pair.new_pods) or selects(labels.selector_of(service.body), pair.old_pods)
+        return _is_near(service.key, pair) and (
+            selects(labels.selector_of(self.live.get(service.key, {})), pair.new_pods)
+            or selects(labels.selector_of(service.body), pair.old_pods)
         )
 
     def first_replicas(self, pair: Pair) -> int:
@@ -204,7 +204,8 @@ class BlueGreenPlanner(Strategy):
         selectors = {key: labels.selector_of(body) for key, body in others.items()}
         for key in handed:
             for other, selector in selectors.items():
-                if other != key and matches(selector, bodies[key]["spec"]["template"]):
+                is_near = other != key and other.namespace == key.namespace
+                if is_near and matches(selector, bodies[key]["spec"]["template"]):
                     raise PlanError(
                         f"{key}: expected no other Deployment that selects its pods, found "
                         f"{other}, which would take its ReplicaSet while the pods are handed over: "
@@ -321,13 +322,9 @@ class BlueGreenPlanner(Strategy):
 
     def _serves(self, new: Manifest, live: Json, pair: Pair) -> bool:
         """Tell whether a Service sends traffic to the pair's old pods, or would to its new ones."""
-        return (
-            _is_service(new.key)
-            and new.key.namespace == pair.blue.namespace
-            and (
-                selects(labels.selector_of(live), pair.old_pods)
-                or selects(labels.selector_of(new.body), pair.new_pods)
-            )
+        return _is_near(new.key, pair) and (
+            selects(labels.selector_of(live), pair.old_pods)
+            or selects(labels.selector_of(new.body), pair.new_pods)
         )
 
     def _switch(self, new: Manifest, live: Json, pairs: list[Pair]) -> Iterator[Step]:
@@ -442,5 +439,6 @@ def _serving(objects: Objects, served: Manifest | None, *, but_in: Objects) -> l
     ]
 
 
-def _is_service(key: ObjectKey) -> bool:
-    return key.kind == "Service" and not key.group
+def _is_near(key: ObjectKey, pair: Pair) -> bool:
+    """Tell whether an object is a Service in the namespace of a pair."""
+    return (key.group, key.kind, key.namespace) == ("", "Service", pair.blue.namespace)

@@ -25,7 +25,7 @@ from container_update.planning.steps.manifest import manifest_digest, with_recor
 from container_update.planning.steps.new_objects import new_object
 from container_update.planning.strategy import Strategy, pauses, refuse_headless, what_differs
 from container_update.workloads.readiness import replicas, with_replicas
-from container_update.workloads.traffic import selects
+from container_update.workloads.traffic import scales, selects
 
 STEPS = "canary_steps"
 _STEPS = (10, 50, 100)
@@ -94,7 +94,7 @@ class CanaryPlanner(BlueGreenPlanner):
         live = self.live.get(key, {})
         pairs = [pair for pair in self.pairs.values() if self._serves(new, live, pair)]
         if key.kind == "HorizontalPodAutoscaler":
-            self._refuse_scaled(key, live)
+            self._refuse_scaled(replace(new, body=live))
         if not (pairs and live):
             yield from Strategy.other_step(self, key, new)
             return
@@ -123,12 +123,11 @@ class CanaryPlanner(BlueGreenPlanner):
                         "remove from it the labels that only one of them has, or use Blue-Green"
                     )
 
-    def _refuse_scaled(self, key: ObjectKey, live: Json) -> None:
-        target = (live.get("spec") or {}).get("scaleTargetRef") or {}
-        for pair in self.pairs.values():
-            if (target.get("kind"), target.get("name")) == ("Deployment", pair.blue.name):
+    def _refuse_scaled(self, scaler: Manifest) -> None:
+        for blue in (pair.blue for pair in self.pairs.values()):
+            if scales(scaler, blue):
                 raise PlanError(
-                    f"{key}: expected no autoscaler for {pair.blue}, whose pods a canary counts: "
+                    f"{scaler.key}: expected no autoscaler for {blue}, whose pods a canary counts: "
                     "use Blue-Green, or remove the autoscaler for the change"
                 )
 

@@ -16,7 +16,7 @@ from container_update.model.errors import PlanError
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.planning.release_labels import RELEASE_LABEL, loser, selector_of
 from container_update.planning.steps.new_objects import new_object
-from container_update.workloads.traffic import selects
+from container_update.workloads.traffic import scales, selects
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,8 @@ def followers(
 
 
 def _autoscaler(now: Manifest, moves: Sequence[Move]) -> Json | None:
-    target = now.body["spec"]["scaleTargetRef"]
     for move in moves:
-        if move.beside and (target["kind"], target["name"]) == (
-            move.workload.kind,
-            move.workload.name,
-        ):
+        if move.beside and scales(now, move.workload):
             body = copy.deepcopy(now.body)
             body["spec"]["scaleTargetRef"]["name"] = move.name
             return body

@@ -7,7 +7,7 @@ import copy
 from collections.abc import Container, Mapping
 from typing import Any
 
-from container_update.model.objects import Json, ObjectKey
+from container_update.model.objects import Json, ObjectKey, get_at
 from container_update.workloads import ownership, pod_template
 from container_update.workloads.registry import is_workload
 from container_update.workloads.traffic import matches, selects
@@ -23,8 +23,10 @@ def pod_labels(deployment: Mapping[str, Any]) -> Json:
 
 
 def selector_of(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the selector of a Service or a Deployment, empty where it has none."""
-    return dict((body.get("spec") or {}).get("selector") or {})
+    """Return the selector of a Service or a Deployment; empty where there is none, or where a
+    custom kind has a text or a list there."""
+    selector = get_at(body, ("spec", "selector"))
+    return dict(selector) if isinstance(selector, dict) else {}
 
 
 def overlap(one: Json, other: Json) -> bool:
@@ -52,9 +54,8 @@ def loser(
 
 def release_of(body: Json) -> str:
     """Return the release label in the selector of a Deployment or Service, '' where it has none."""
-    selector = selector_of(body)
-    labels = selector if body.get("kind") == "Service" else selector.get("matchLabels") or {}
-    return str(labels.get(RELEASE_LABEL, ""))
+    path = () if body.get("kind") == "Service" else ("matchLabels",)
+    return str(get_at(selector_of(body), (*path, RELEASE_LABEL)) or "")
 
 
 def without_release(service: Json) -> Json:

@@ -24,6 +24,7 @@ from sqlalchemy.orm import Session
 from container_update.model.errors import ContainerUpdateError, PackageError
 from container_update.model.objects import Json, merge_patch
 from container_update.model.scaling import Scaling
+from container_update.model.schema import is_printable
 from container_update.package import archive, csar, csar_metadata, fetch
 from container_update.package.tosca.process import ReaderEndedError
 from container_update.package.vnfd import Flavour
@@ -452,7 +453,7 @@ def package_info(package: csar.Csar, zipped: Path) -> Json:
         raise PackageError("expected a VNFD with a descriptor_id, found none")
     product = package.flavours[0].product
     for name, text in {"descriptor_id": package.vnfd_id, **product}.items():
-        if len(text) > _LONGEST or not text.isprintable():
+        if len(text) > _LONGEST or not is_printable(text):
             raise PackageError(
                 f"VNFD, {name}: expected at most {_LONGEST} printable characters, found "
                 f"{len(text)}: {text[:_LONGEST]!a}"

@@ -34,6 +34,10 @@ class ServiceContext:
     callback_tests: Share = field(
         default_factory=partial(Share, "subscriptions whose callback is being tested", 4, 16, 5)
     )
+    downloads: Share = field(
+        default_factory=partial(Share, "packages that are being fetched", 4, 16, 30)
+    )
+    """Each has a thread."""
     viewers: Share = field(default_factory=partial(Share, "open streams of events", 16, 64, 10))
     """Endless ones: each has a connection."""
     ending: threading.Event = field(default_factory=threading.Event)

@@ -11,6 +11,7 @@ import logging
 import threading
 from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from datetime import datetime, timedelta
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -44,13 +45,16 @@ class Workers:
     def __init__(self, service: ServiceContext) -> None:
         self._service = service
         self._pool, self._downloads = (
-            ThreadPoolExecutor(service.settings.workers, thread_name_prefix=name)
-            for name in ("worker", "download")  # a host that answers slowly keeps no worker
+            ThreadPoolExecutor(threads, thread_name_prefix=name)
+            for name, threads in (
+                ("worker", service.settings.workers),
+                ("download", service.downloads.together),  # a slow host keeps no worker
+            )
         )
         self._cancels: dict[str, CancelToken] = {}
         """By the id of each operation, batch and package that is queued or at work."""
-        self._next: dict[str, Callable[[CancelToken], bool | None]] = {}
-        """What was queued under an id while a thread was at it still."""
+        self._next: dict[str, Callable[[], None]] = {}
+        """By id, what queues a task that came while a thread was at that id still."""
         self._changed = threading.Condition()
         """The lock of the cancel tokens; notified when one was removed."""
         self._forgot = datetime.min
@@ -106,22 +110,24 @@ class Workers:
             if cancel is not None:
                 cancel.request(BY_REQUEST)
 
-    def package(self, package_id: str, source: packages.PackageSource | None = None) -> None:
-        """Queue a package for onboarding, an uploaded one or one to be fetched from a source."""
+    def package(self, package_id: str) -> None:
+        """Queue an uploaded package for onboarding."""
+        lasting = self._service.database.lasting
+        self._submit(
+            package_id, lambda _: lasting(lambda: packages.onboard(self._service, package_id))
+        )
 
+    def download(self, package_id: str, source: packages.PackageSource, counted: ExitStack) -> None:
+        """Queue a package to be fetched, which is *counted* until that has ended."""
         lasting = self._service.database.lasting
 
         def fetch(_: CancelToken) -> None:
-            if source and lasting(lambda: packages.download(self._service, package_id, source)):
+            with counted:
+                is_ready = lasting(lambda: packages.download(self._service, package_id, source))
+            if is_ready:
                 self.package(package_id)  # once this thread is done with it
 
-        def onboard(_: CancelToken) -> None:
-            lasting(lambda: packages.onboard(self._service, package_id))
-
-        if source:
-            self._submit(package_id, fetch, self._downloads)
-        else:
-            self._submit(package_id, onboard)
+        self._submit(package_id, fetch, self._downloads)
 
     def _submit(
         self,
@@ -139,7 +145,7 @@ class Workers:
             if self._service.ending.is_set():
                 return
             if key in self._cancels:
-                self._next[key] = task
+                self._next[key] = lambda: self._submit(key, task, pool)
                 return
             cancel = self._cancels[key] = CancelToken()
             future = (pool or self._pool).submit(run)
@@ -148,10 +154,10 @@ class Workers:
     def _on_done(self, key: str, future: Future[bool | None]) -> None:
         with self._changed:
             self._cancels.pop(key, None)
-            task = self._next.pop(key, None)
+            submit_next = self._next.pop(key, None)
             self._changed.notify_all()
-        if task is not None:
-            self._submit(key, task)
+        if submit_next is not None:
+            submit_next()
         if future.cancelled():
             return
         if (error := future.exception()) is not None:

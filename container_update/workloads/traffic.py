@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from container_update.model.objects import Json
+from container_update.model.objects import Json, Manifest, ObjectKey, get_at
 from container_update.workloads.pod_status import is_ready
 from container_update.workloads.readiness import DONE, Readiness, RolloutState
 
@@ -76,3 +76,13 @@ def _served_pods(name: str, slices: Sequence[Json]) -> set[str]:
         for endpoint in body.get("endpoints") or ()
         if (endpoint.get("conditions") or {}).get("ready") is not False
     }
+
+
+def scales(scaler: Manifest, workload: ObjectKey) -> bool:
+    """Tell whether an object is an autoscaler of a workload, which is in its namespace.
+
+    Source: API reference, HorizontalPodAutoscalerSpec, ``scaleTargetRef``.
+    """
+    target = get_at(scaler.body, ("spec", "scaleTargetRef"))
+    named = (get_at(target, ("kind",)), get_at(target, ("name",)), scaler.key.namespace)
+    return named == (workload.kind, workload.name, workload.namespace)

@@ -83,17 +83,21 @@ def site(cnf: Cnf, admin: KubernetesCluster, admin_kubeconfig: str) -> Iterator[
     unsigned = replace(cnf.options, no_journal_key=True)
     cnf.cluster = cnf.admin = connect(admin_kubeconfig, options=unsigned)
     cnf.instantiate(**OLD)
-    beside = f"{cnf.namespace}-beside"
-    admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": beside}})
-    for namespace, name in ((beside, "theirs"), (cnf.namespace, "neighbour")):
-        metadata = {"name": name, "namespace": namespace}
+    create_others(cnf)
+    with cnf.cluster:
+        yield cnf
+    admin.delete(ObjectKey("", "Namespace", "", f"{cnf.namespace}-beside"))
+
+
+def create_others(site: Cnf) -> None:
+    beside = f"{site.namespace}-beside"
+    site.admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": beside}})
+    for namespace, name in ((beside, "theirs"), (site.namespace, "neighbour")):
+        metadata: Json = {"name": name, "namespace": namespace}
         if name == "neighbour":
             metadata["labels"] = {INSTANCE_LABEL: "another"}
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
-        admin.create({**body, "data": {"x": "as it was"}})
-    with cnf.cluster:
-        yield cnf
-    admin.delete(ObjectKey("", "Namespace", "", beside))
+        site.admin.create({**body, "data": {"x": "as it was"}})
 
 
 # --- forging --------------------------------------------------------------------------------------
@@ -112,7 +116,7 @@ def interrupt(site: Cnf, cluster: KubernetesCluster | None = None) -> None:
 
 
 def journal_of(site: Cnf) -> Json:
-    name = name_of(INSTANCE)
+    name = name_of(site.where["instance_id"])
     body = site.admin.get(ObjectKey("", "Secret", site.namespace, name))
     assert body is not None, "the update was interrupted"
     return body
@@ -1147,5 +1151,8 @@ def test_a_mutated_journal_is_an_error_of_ours(site: Cnf, mutation: str) -> None
             verb(site)
     assert written(site) == []
     listed = site.admin.list(Collection("", "ConfigMap", f"{site.namespace}-beside")).items
-    published = {"kube-root-ca.crt", "openshift-service-ca.crt"}  # by controllers, in each namespace
+    published = {
+        "kube-root-ca.crt",
+        "openshift-service-ca.crt",
+    }  # by controllers, in each namespace
     assert {each["metadata"]["name"] for each in listed} - published == {"theirs"}

@@ -22,7 +22,14 @@ from container_update.cluster.login.client_configuration import Login
 from container_update.cluster.operation import Result
 from container_update.cluster.retry import RetryingCluster
 from container_update.cluster.uninstalled import SECRET_TYPE
-from container_update.drivers import tacker_v2, v2_memory, v2_process
+from container_update.drivers import (
+    tacker_v2,
+    v1_host,
+    v1_records,
+    v2_memory,
+    v2_process,
+    v2_records,
+)
 from container_update.drivers.v2_records import read_options
 from container_update.drivers.way_back import go_back
 from container_update.emulator.demo.scenarios import guide_request

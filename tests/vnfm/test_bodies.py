@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -75,6 +76,19 @@ def test_the_depth_of_a_body_is_limited(name: str, refusing: TestClient) -> None
                 assert f"{DEEPEST} in each other at most" in answer.json()["detail"]
     for shown in (f"{PACKAGES}?all_fields", VIMS, "/vnflcm/v2/subscriptions"):
         assert refusing.get(shown, headers={"Version": "2.0.0"}).json() in ([], {"vims": []})
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_the_number_of_values_in_a_body_is_limited(name: str, refusing: TestClient) -> None:
+    """The thread that looks at them answers nobody else meanwhile."""
+    method, path, body = BODIES[name]
+    url = path if path.startswith("/") else f"/vnflcm/v2/{path}"
+    for many in ([[]] * 300_000, {str(number): {} for number in range(60_000)}):
+        client, begun = Client(refusing, "v2"), time.process_time()
+        answer = client.send(method, url, body({"x": many}))
+        assert answer.status_code == 422, answer.text
+        assert "at most 20000 values" in answer.json()["detail"]
+        assert time.process_time() - begun < 1
 
 
 def test_a_body_of_the_allowed_depth_is_shown_again(http: TestClient) -> None:

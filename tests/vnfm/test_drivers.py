@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,6 +15,7 @@ from fastapi.testclient import TestClient
 
 from container_update import Options
 from container_update.emulator.kubernetes import EmbeddedCluster
+from tests import plugins
 from tests.internals.service import Service, Settings, v1, v2
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import vnfs
@@ -222,20 +221,11 @@ def test_scripts_run_around_a_rollback(
 
 
 @pytest.fixture
-def recorder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[type]:
+def recorder(tmp_path: Path) -> Iterator[type]:
     """An installed distribution with a v1 Mgmt Driver."""
-    site_packages = tmp_path / "site"
-    info = site_packages / "recorder-1.dist-info"
-    info.mkdir(parents=True)
-    (site_packages / "recorder.py").write_text(DRIVER)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: recorder\nVersion: 1\n")
-    (info / "entry_points.txt").write_text(
-        "[tacker.tacker.mgmt.drivers]\nmgmt-recorder = recorder:Recorder\n"
-    )
-    monkeypatch.syspath_prepend(site_packages)
-    importlib.invalidate_caches()
-    yield type(v1.load("mgmt-recorder"))
-    sys.modules.pop("recorder", None)
+    entry = "[tacker.tacker.mgmt.drivers]\nmgmt-recorder = recorder:Recorder\n"
+    with plugins.installed(plugins.distribution(tmp_path / "site", entry, recorder=DRIVER)):
+        yield type(v1.load("mgmt-recorder"))
 
 
 def test_a_foreign_driver_is_called_at_every_operation(

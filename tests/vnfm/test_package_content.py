@@ -25,6 +25,7 @@ from tests.vnfm import vnfs
 from tests.vnfm.client import Client, Json
 from tests.vnfm.conftest import SAMPLES
 from tests.vnfm.served import served
+from tests.vnfm.waiting import until
 
 LOGIN = {"userName": "nfvo", "password": "a-password"}
 
@@ -131,6 +132,37 @@ def test_packages_that_are_fetched_slowly_keep_no_worker_from_others(
             client.call("POST", path, {"addressInformation": uri}, 202)
         (tmp_path / "uploaded.zip").write_bytes(content)
         client.onboard(tmp_path / "uploaded.zip")
+
+
+def test_a_user_who_has_packages_fetched_from_slow_hosts_leaves_others_their_share(
+    client_of: Callable[..., Client], tmp_path: Path
+) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.touch(0o600)
+    tokens.write_text("".join(f"{user} {user}-0123456789abcdef write\n" for user in ("ann", "bob")))
+    client = client_of(ALLOWED, auth="token_file", token_file=str(tokens))
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        uri = f"http://127.0.0.1:{silent.getsockname()[1]}/vnf.zip"
+
+        def fetch(user: str) -> Any:
+            headers = {"X-Auth-Token": f"{user}-0123456789abcdef"}
+            package = client.send("POST", "/vnfpkgm/v1/vnf_packages", {}, headers=headers).json()
+            path = f"{package['_links']['packageContent']['href']}/upload_from_uri"
+            body = {"addressInformation": uri}
+            answer = client.send("POST", path, body, headers=headers)
+            path = package["_links"]["self"]["href"]
+            return answer, client.send("GET", path, headers=headers).json()["onboardingState"]
+
+        assert [fetch("ann")[0].status_code for _ in range(4)] == [202] * 4
+        refused, state = fetch("ann")
+        assert (refused.status_code, state) == (429, "CREATED")
+        assert "ann has 4 packages that are being fetched" in refused.json()["detail"]
+        assert fetch("bob")[0].status_code == 202
+        connected = [silent.accept()[0] for _ in range(5)]
+        assert len(connected) == 5, "each has a thread of its own"
+        for connection in connected:
+            connection.close()
+        until(lambda: fetch("ann")[0].status_code == 202, "the share is given back")
 
 
 @pytest.mark.parametrize(

@@ -497,15 +497,15 @@ def test_what_no_thread_of_a_service_carries_out_is_settled_after_a_while(life: 
 
 
 @pytest.mark.parametrize(
-    ("was", "request_", "state"),
+    ("was", "request_", "state", "said"),
     [
-        (State.FAILED_TEMP, Request.RETRY, State.PROCESSING),
-        (State.FAILED_TEMP, Request.ROLLBACK, State.ROLLING_BACK),
-        (State.STARTING, Request.CANCEL, State.ROLLED_BACK),
+        (State.FAILED_TEMP, Request.RETRY, State.PROCESSING, ""),
+        (State.FAILED_TEMP, Request.ROLLBACK, State.ROLLING_BACK, ""),
+        (State.STARTING, Request.CANCEL, State.ROLLED_BACK, "The operation was cancelled"),
     ],
 )
 def test_who_is_asked_to_go_on_with_an_operation_owns_it(
-    life: Life, was: State, request_: Request, state: State
+    life: Life, was: State, request_: Request, state: State, said: str
 ) -> None:
     service, ids = life
     store(service, "one", was, ids["another's"])
@@ -513,7 +513,7 @@ def test_who_is_asked_to_go_on_with_an_operation_owns_it(
         operation = session.get_one(OperationRow, "one")
         operations.apply_request(service, session, operation, request_)
     owner = None if request_ is Request.CANCEL else ids["ours"]
-    assert becomes(service, "one") == (state.value, owner, True, "")
+    assert becomes(service, "one") == (state.value, owner, True, said)
 
 
 @pytest.mark.parametrize(

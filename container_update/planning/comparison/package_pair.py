@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from container_update.model.objects import Json, Manifest, ObjectKey
+from container_update.model.objects import Json, Manifest, ObjectKey, get_at
 from container_update.model.requests import PackageIdentity
 from container_update.planning.comparison.match import ByPath, index
 from container_update.planning.release_labels import pod_labels
 from container_update.workloads import config_references, pod_template
 from container_update.workloads.registry import is_workload
-from container_update.workloads.traffic import matches, selects
+from container_update.workloads.traffic import matches, scales, selects
 
 Objects = Mapping[ObjectKey, Manifest]
 Vdus = Mapping[str, str]
@@ -168,16 +168,13 @@ def belongs_to(workload: Manifest, objects: Sequence[Manifest]) -> Iterator[Obje
     yield ObjectKey("", "ServiceAccount", namespace, str(spec.get("serviceAccountName")))
     pods = pod_labels(workload.body)
     for manifest in objects:
-        if manifest.key.namespace == namespace and _points_at(manifest, workload.key, pods):
+        if _points_at(manifest, workload.key, pods):
             yield manifest.key
 
 
 def _points_at(manifest: Manifest, workload: ObjectKey, pods: Json) -> bool:
-    spec = manifest.body.get("spec")
-    if not isinstance(spec, dict):
-        return False
     if pointer := _SELECTORS.get((manifest.key.group, manifest.key.kind)):
         name, is_selected = pointer
-        return is_selected(spec.get(name), pods)
-    target = spec.get("scaleTargetRef") or {}
-    return (target.get("kind"), target.get("name")) == (workload.kind, workload.name)
+        is_near = manifest.key.namespace == workload.namespace
+        return is_near and is_selected(get_at(manifest.body, ("spec", name)), pods)
+    return scales(manifest, workload)

@@ -34,9 +34,14 @@ _LONGEST_GRACE = 24 * 3600
 """Seconds that a graceful termination may wait."""
 
 
+_BODY = schemas.Plain(most=20_000)
+"""The thread that checks a body answers no other request meanwhile."""
+
+
 def _writable(value: Any) -> Any:
-    """Refuse what no response could hold: too many levels, lone surrogates, numbers like NaN."""
-    if (wrong := schemas.PLAIN.first_violation(value)) is not None:
+    """Refuse what no response could hold: too many values or levels, lone surrogates, numbers like
+    NaN."""
+    if (wrong := _BODY.first_violation(value)) is not None:
         raise ValueError(str(wrong))
     json.dumps(value, allow_nan=False)
     return value

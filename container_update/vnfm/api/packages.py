@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from container_update.model.objects import Json
 from container_update.vnfm import packages
 from container_update.vnfm.api import models, parts, representations
 from container_update.vnfm.api.queries.lists import Attributes, Page, TableQuery
+from container_update.vnfm.http.authentication import user_of
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.rows import Package, by_id
@@ -120,13 +122,15 @@ def _add_uploads(routes: APIRouter, service: ServiceContext, workers: Workers) -
         workers.package(package_id)
         return Response(status_code=202)
 
-    @routes.post(f"{_ID}/package_content/upload_from_uri", **parts.accepting(404, 409, 413))
-    def upload_from_uri(package_id: str, body: models.UploadFromUri) -> Response:
+    @routes.post(f"{_ID}/package_content/upload_from_uri", **parts.accepting(404, 409, 413, 429))
+    def upload_from_uri(package_id: str, body: models.UploadFromUri, http: Request) -> Response:
         """Fetch the content of a package from a URI that the service may reach."""
         package_id = package_id.lower()
-        packages.begin_upload(service, package_id)
         source = packages.PackageSource(body.addressInformation, body.userName, body.password)
-        workers.package(package_id, source)
+        with ExitStack() as counted:
+            counted.enter_context(service.downloads.take(user_of(http).name))
+            packages.begin_upload(service, package_id)
+            workers.download(package_id, source, counted.pop_all())
         return Response(status_code=202)
 
 

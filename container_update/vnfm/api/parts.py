@@ -48,7 +48,7 @@ _MEANING = {
     413: "The body is too big.",
     415: "The body has another media type.",
     422: "The request can be read and makes no sense.",
-    429: "The user has as many requests that wait for a VIM as one may have.",
+    429: "The user has as many requests that wait as one may have.",
     502: "The VIM does not answer, or refuses.",
     503: "The database does not answer at this moment, or too many requests wait for a VIM.",
 }

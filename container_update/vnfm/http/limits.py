@@ -8,6 +8,7 @@ The middlewares are pure ASGI: they count a body as it arrives, also a chunked o
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -175,7 +176,7 @@ def _too_big(maximum: int) -> str:
 
 @dataclass(frozen=True)
 class Share:
-    """The requests of a kind at this moment; only the event loop counts them."""
+    """The requests of a kind at this moment."""
 
     what: str
     each: int
@@ -186,6 +187,7 @@ class Share:
     """The seconds after which one that is refused may be sent again."""
     _running: Counter[str] = field(default_factory=Counter)
     """By user."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def refuse_more(self, user: str) -> None:
         """Raise ProblemError where one more is too many: 429 of this user, 503 of all users."""
@@ -199,18 +201,19 @@ class Share:
 
     @contextmanager
     def take(self, user: str) -> Iterator[None]:
-        """Count a request while it is answered."""
-        self._running[user] += 1
+        """Count a request while it is answered, or refuse it."""
+        with self._lock:
+            self.refuse_more(user)
+            self._running[user] += 1
         try:
             yield
         finally:
-            self._running[user] -= 1
-            if not self._running[user]:
-                del self._running[user]
+            with self._lock:
+                self._running[user] -= 1
+                if not self._running[user]:
+                    del self._running[user]
 
     async def count(self, request: Request) -> AsyncIterator[None]:
         """Count a request while it is answered, or refuse it; a dependency of its routes."""
-        user = user_of(request).name
-        self.refuse_more(user)
-        with self.take(user):
+        with self.take(user_of(request).name):
             yield

@@ -11,6 +11,7 @@ import json
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -85,7 +86,8 @@ def _add_events(routes: APIRouter, service: ServiceContext) -> None:
             return {**sections, "resources": {id_: live(id_) for id_ in shown}}
 
         async def stream() -> AsyncIterator[str]:
-            with service.viewers.take(user.name):
+            # others that were not refused either may have begun since: this one ends
+            with suppress(ProblemError), service.viewers.take(user.name):
                 async for text in events(hello, read, threads):
                     yield text
 

@@ -308,6 +308,18 @@ def test_metadata_names_the_vnfd_the_manifest_and_content_types():
     assert metadata.artifacts == (csar_metadata.Artifact("a", "t/x"),)
 
 
+def test_names_in_metadata_have_the_spaces_of_their_script():
+    text = "Created-By: 日本\u3000電気\nCompany: A\u00a0B\nEntry-Definitions: 定義\u3000一.yaml\n"
+    assert csar_metadata.parse(text.encode(), META).entry_definitions == "定義\u3000一.yaml"
+
+
+def test_a_file_has_a_name_with_a_wide_space(pack):
+    name = "Files/設定\u3000一.yaml"
+    with csar.open_package(pack({META: f"Name: {name}\n", name: CONFIG_MAP})) as package:
+        assert package.manifest_files() == (name,)
+        assert package.read(name).decode() == CONFIG_MAP
+
+
 def test_headers_of_metadata_are_read_in_any_case():
     text = "entry-definitions: d.yaml\nEtsi-entry-manifest: m.mf\n"
     metadata = csar_metadata.parse(text.encode(), META)
@@ -504,9 +516,11 @@ def test_a_zip_with_a_file_twice_is_refused(tmp_path):
     assert refusal(source) == f"a/b is in {source} twice: keep one of them"
 
 
-def test_a_damaged_file_in_a_zip_is_refused(tmp_path):
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_damaged_file_in_a_zip_is_refused(tmp_path, method):
     source = tmp_path / "z.zip"
-    write_zip(source, {"a.txt": "0123456789" * 20})
+    with zipfile.ZipFile(source, "w", method) as packed:
+        packed.writestr("a.txt", "0123456789" * 20)
     damaged = bytearray(source.read_bytes())
     damaged[45] ^= 0xFF
     source.write_bytes(damaged)
@@ -698,6 +712,13 @@ def test_each_flavour_has_its_vdus(pack):
         assert package.vdus("complex") == {"VDU3": "cache"}
         assert package.vdus() == {"VDU1": "web", "VDU2": "db", "VDU3": "cache"}
         assert package.interface_scripts("complex") == {}
+
+
+def test_the_flavours_beside_a_vnfd_are_found_however_its_path_is_spelled(pack):
+    files = with_vnfd({"s.yaml": SIMPLE}, {"Definitions/c.yaml": flavour("complex", {"V": "x"})})
+    files[META] = files[META].replace(": Definitions/top", ": ./Definitions//top")
+    with csar.open_package(pack(files)) as package:
+        assert package.vdus("complex") == {"V": "x"}
 
 
 def test_a_vnfd_in_one_file_has_one_flavour_without_a_name(pack):

@@ -316,6 +316,15 @@ def test_with_a_signed_manifest_is_refused(name: str, tmp_path: Path, trusted: O
     assert read(source, Options())
 
 
+def test_a_signed_manifest_is_found_however_its_path_is_spelled(
+    tmp_path: Path, trusted: Options
+) -> None:
+    source = in_manifest(tmp_path)
+    meta = Path(source, "TOSCA-Metadata/TOSCA.meta")
+    meta.write_text(meta.read_text().replace(": upf.mf", ": ./upf.mf"))
+    assert read(source, trusted) == ["ConfigMap core/c"]
+
+
 REMOTE = "https://files.example.org/a.yaml"
 
 
