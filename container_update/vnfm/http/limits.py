@@ -21,10 +21,11 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from container_update.cluster.credentials import is_loopback
 from container_update.vnfm.http.authentication import SAFE, user_of
 from container_update.vnfm.http.error_responses import respond
 from container_update.vnfm.problems import ProblemError
-from container_update.vnfm.settings import Settings, is_loopback
+from container_update.vnfm.settings import Settings
 
 CHUNK_SECONDS = 30.0
 """Maximum time to wait for the next part of a body."""
