@@ -7,6 +7,7 @@ No message quotes a value: a URL may have a password in it, and a token may be i
 from __future__ import annotations
 
 import base64
+import ipaddress
 import os
 import tempfile
 from pathlib import Path
@@ -44,6 +45,14 @@ def header_value(value: object) -> str:
             "in one line: is there a line break in the token?"
         )
     return text
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host name or address is a loopback one."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def basic(username: str, password: str | None) -> str:

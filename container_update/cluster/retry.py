@@ -46,23 +46,15 @@ _SILENT_SECONDS = 10.0
 class Retries:
     """Requests to a server, each repeated for *seconds* once the server has answered one."""
 
-    def __init__(
-        self,
-        seconds: float,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        pause: Callable[[float], object] = time.sleep,
-    ) -> None:
+    def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._clock = clock
-        self._pause = pause
         self._answered = threading.Event()
         self._told: set[str] = set()
         """The errors that were logged as warnings: each of them once."""
 
     def send(self, request: Callable[[], Answer]) -> Answer:
         """Return what *request* returns, in the end, or raise its last ClusterError."""
-        began = self._clock()
+        began = time.monotonic()
         deadline, pause = began + self._seconds, _FIRST_PAUSE
         while True:
             try:
@@ -72,13 +64,13 @@ class Retries:
                     self._answered.set()
                 wait = max(error.retry_after or 0.0, pause * random.uniform(0.5, 1.0))  # noqa: S311
                 helps = error.transient and self._answered.is_set()
-                if not helps or self._clock() + wait > deadline:
+                if not helps or time.monotonic() + wait > deadline:
                     raise
                 LOG.info("%s; trying again in %.1f s", error, wait)
-                if self._clock() - began >= _SILENT_SECONDS and str(error) not in self._told:
+                if time.monotonic() - began >= _SILENT_SECONDS and str(error) not in self._told:
                     self._told.add(str(error))
-                    LOG.warning("%s; trying again for %.0f s", error, deadline - self._clock())
-                self._pause(wait)
+                    LOG.warning("%s; trying again for %.0f s", error, deadline - time.monotonic())
+                time.sleep(wait)
                 pause = min(2 * pause, _LONGEST_PAUSE)
             else:
                 self._answered.set()
@@ -94,10 +86,10 @@ class RetryingReader:
     :param seconds: for how long a request is retried; see :class:`Retries`.
     """
 
-    def __init__(self, cluster: ReadOnlyCluster, seconds: float, **timing: Any) -> None:
+    def __init__(self, cluster: ReadOnlyCluster, seconds: float) -> None:
         self._cluster = cluster
         self.access, self.journal_key = cluster.access, cluster.journal_key
-        self._retries = Retries(seconds, **timing)
+        self._retries = Retries(seconds)
         self._slots = threading.BoundedSemaphore(CONCURRENT_REQUESTS)
         self._rights: dict[str, Callable[[], Callable[[Right], bool]]] = {}
         """Those that were asked for, by namespace."""
@@ -173,8 +165,8 @@ class RetryingCluster(RetryingReader):
     _cluster: Cluster
     _may_write: Callable[[], object] = staticmethod(lambda: None)
 
-    def __init__(self, cluster: Cluster, seconds: float, **timing: Any) -> None:
-        super().__init__(cluster, seconds, **timing)
+    def __init__(self, cluster: Cluster, seconds: float) -> None:
+        super().__init__(cluster, seconds)
 
     @property
     def unretried(self) -> Cluster:

@@ -83,11 +83,7 @@ def install(  # noqa: PLR0913
         :func:`~container_update.engine.run.run`.
     :raises PlanError: an object exists and is not this instance's; nothing was written.
     """
-    given = (
-        request
-        if isinstance(request, InstallRequest)
-        else _build_request(InstallRequest, request, fields)
-    )
+    given = _build_request(InstallRequest, request, fields)
     goal = install_of(given, cluster, with_release(options, given, cluster), replicas)
     return run(goal, cluster, options, cancel, progress, leave_failed=leave_failed)
 

@@ -25,10 +25,9 @@ from container_update.engine.read_packages import check_packages
 from container_update.engine.run import operate
 from container_update.engine.scripts.coordination import Coordination
 from container_update.model import errors
-from container_update.model.cancellation import CancelToken
 from container_update.model.objects import Json
 from container_update.model.options import Options
-from container_update.model.outcome import Outcome, Progress, StepResult
+from container_update.model.outcome import Outcome, StepResult
 from container_update.model.requests import ChangePackageRequest
 from container_update.model.scripts import NEW, ScriptReport, ScriptStep
 from container_update.openstack import live
@@ -80,21 +79,18 @@ class StackChange(StackGoal):
         """Every run of a coordination script, in order."""
         return tuple(self.coordination.reports)
 
-    def _instance(
-        self, cancel: CancelToken, progress: Progress, *, leave_failed: bool
-    ) -> StackInstance:
-        self.coordination.cancel = cancel
-        return StackInstance(
+    def _instance(self, **how: Any) -> StackInstance:
+        instance = StackInstance(
             self._service,
             self._instance_id,
             self._options,
             self._run_script,
-            cancel,
-            progress,
-            leave_failed=leave_failed,
             stack=self.stack,
             scripts=self.coordination.paths,
+            **how,
         )
+        self.coordination.cancel = instance.cancel
+        return instance
 
     @cached_property
     def _instance_id(self) -> str | None:
@@ -127,39 +123,24 @@ class StackChange(StackGoal):
 
     # --- plan and run ---------------------------------------------------------------------------
 
-    def run(
-        self,
-        cancel: CancelToken | None = None,
-        progress: Progress = lambda _: None,
-        *,
-        leave_failed: bool = False,
-    ) -> Outcome:
+    def run(self, **how: Any) -> Outcome:
         """Recover what an earlier run left, plan, and carry the plan out.
 
-        The parameters and the errors are those of :func:`~container_update.engine.run.run`.
+        :param how: ``cancel``, ``progress`` and ``leave_failed``, and the errors, are those of
+            :func:`~container_update.engine.run.run`.
         """
-        cancel = CancelToken() if cancel is None else cancel
-        instance = self._instance(cancel, progress, leave_failed=leave_failed)
-        return self._with_vnfcs(operate(self, instance))
+        return self._with_vnfcs(operate(self, self._instance(**how)))
 
-    def recover(
-        self,
-        cancel: CancelToken | None = None,
-        progress: Progress = lambda _: None,
-        *,
-        back: bool,
-        leave_failed: bool = False,
-    ) -> Outcome | None:
+    def recover(self, *, back: bool, **how: Any) -> Outcome | None:
         """Finish what an earlier run left, whatever its goal, or undo it; None where there was
         nothing. The errors are those of :class:`~container_update.engine.recovery.Recovery`.
 
+        :param how: see :meth:`run`.
         :raises NoWayBackError: the old stack is being deleted: the change can only be finished.
         """
         if not back:
             self.digest()  # a missing package is noticed first
-        cancel = CancelToken() if cancel is None else cancel
-        instance = self._instance(cancel, progress, leave_failed=leave_failed)
-        outcome = instance.recover(back=back, go_on=self.carry_out)
+        outcome = self._instance(**how).recover(back=back, go_on=self.carry_out)
         return outcome and self._with_vnfcs(outcome)
 
     def preview(self) -> StackPlan:
@@ -340,9 +321,8 @@ def recover_stack(
     if not record.context:  # an operation of the service: its steps say all
         return instance.recover(back=back), ()
     change = _recorded_change(instance, record, request)
-    outcome = change.recover(
-        instance.cancel, instance.progress, back=back, leave_failed=instance.leave_failed
-    )
+    names = ("cancel", "progress", "leave_failed")
+    outcome = change.recover(back=back, **{name: getattr(instance, name) for name in names})
     return outcome, change.reports
 
 

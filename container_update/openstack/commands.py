@@ -98,7 +98,10 @@ def _change(parsed: argparse.Namespace, out: TextIO) -> int:
         goal = StackChange(request, heat, parsed.stack, options, flavour_id=parsed.flavour_id)
         if parsed.plan:
             return output.show_plan(goal.preview(), parsed, out)
-        run = partial(goal.run, cancel, leave_failed=parsed.leave_failed)
+
+        def run(progress: Progress) -> Outcome:
+            return goal.run(cancel=cancel, progress=progress, leave_failed=parsed.leave_failed)
+
         follow = partial(_follow, parsed)
         return operate.carry_out_change(goal, request, run, parsed, out, follow=follow)
 

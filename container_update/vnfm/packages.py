@@ -6,7 +6,6 @@ Each package has a folder: ``content.zip`` is the upload, ``csar`` is unpacked.
 
 from __future__ import annotations
 
-import base64
 import logging
 import os
 import shutil
@@ -21,6 +20,7 @@ from sqlalchemy import exists, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from container_update.cluster.credentials import basic
 from container_update.model.errors import ContainerUpdateError, PackageError
 from container_update.model.objects import Json, merge_patch
 from container_update.model.scaling import Scaling
@@ -241,8 +241,7 @@ class PackageSource:
         """The headers with the credentials (RFC 7617)."""
         if self.user is None:
             return fetch.NO_HEADERS
-        pair = f"{self.user}:{self.password or ''}".encode()
-        return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+        return {"Authorization": basic(self.user, self.password)}
 
 
 def _part(service: ServiceContext, package_id: str) -> Path:

@@ -5,15 +5,10 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from functools import partial
 
 from container_update.model.options import Options
-from container_update.vnfm.http.limits import (
-    Share,
-    callback_tests,
-    downloads,
-    viewers,
-    vim_requests,
-)
+from container_update.vnfm.http.limits import Share
 from container_update.vnfm.metrics import Metrics
 from container_update.vnfm.settings import Settings
 from container_update.vnfm.store.database import Database
@@ -32,9 +27,18 @@ class ServiceContext:
     vault: Vault
     process_lock: ProcessLock
     metrics: Metrics = field(default_factory=Metrics)
-    vim_requests: Share = field(default_factory=vim_requests)
-    callback_tests: Share = field(default_factory=callback_tests)
-    downloads: Share = field(default_factory=downloads)
-    viewers: Share = field(default_factory=viewers)
+    vim_requests: Share = field(
+        default_factory=partial(Share, "requests that wait for a VIM", 8, 24, 5)
+    )
+    """In the 40 threads that answer requests."""
+    callback_tests: Share = field(
+        default_factory=partial(Share, "subscriptions whose callback is being tested", 4, 16, 5)
+    )
+    downloads: Share = field(
+        default_factory=partial(Share, "packages that are being fetched", 4, 16, 30)
+    )
+    """Each has a thread."""
+    viewers: Share = field(default_factory=partial(Share, "open streams of events", 16, 64, 10))
+    """Endless ones: each has a connection."""
     ending: threading.Event = field(default_factory=threading.Event)
     """Set when the service has to end: no operation is begun any more."""

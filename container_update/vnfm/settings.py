@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from container_update.cluster.credentials import is_loopback
 from container_update.model.options import option, oslo_options, read_section, refuse_invalid
 
 GROUP = "vnfm"
@@ -150,14 +150,6 @@ class Settings:
         :raises ValueError: a setting is invalid.
         """
         return cls(**{**read_section(conf, GROUP, cls), **given})
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether a host name or address is a loopback one."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def list_opts() -> list[tuple[str, list[Any]]]:

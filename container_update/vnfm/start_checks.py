@@ -15,11 +15,12 @@ from cryptography import x509
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
+from container_update.cluster.credentials import is_loopback
 from container_update.cluster.private_file import refuse_public_folder
 from container_update.engine.checks.preflight import Check, check
 from container_update.model.errors import ContainerUpdateError
 from container_update.vnfm.http import authentication, connections
-from container_update.vnfm.settings import Settings, is_loopback
+from container_update.vnfm.settings import Settings
 from container_update.vnfm.store import liveness
 from container_update.vnfm.store.database import (
     Database,

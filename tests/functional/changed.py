@@ -36,4 +36,5 @@ def in_cluster(change: PackageChange, cluster: Any, options: Options, **how: Any
 
 def in_stack(change: StackChange, **how: Any) -> Changed:
     """Change the package of a VNF in a stack."""
-    return Changed(change.run(**how), change)
+    given = {name: value for name, value in how.items() if value is not None}
+    return Changed(change.run(**given), change)

@@ -26,7 +26,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from container_update.cluster import kubeconfig as kubeconfigs
-from container_update.cluster.credentials import basic, checked_url, header_value, private_file
+from container_update.cluster.credentials import (
+    basic,
+    checked_url,
+    header_value,
+    is_loopback,
+    private_file,
+)
 from container_update.cluster.login import exec_plugin
 from container_update.cluster.responses import timely
 from container_update.model.cluster import ClusterContext
@@ -120,19 +126,12 @@ def _proxy_for(url: str) -> str | None:
     from urllib.request import getproxies  # noqa: PLC0415, heavy
 
     proxies, parts = getproxies(), urlsplit(url)
-    if _is_loopback(parts.hostname or ""):
+    if is_loopback(parts.hostname or ""):
         return None
     excepted = (each.strip().lower() for each in proxies.get("no", "").split(","))
     if any(_is_excepted(parts.hostname or "", each) for each in excepted if each):
         return None
     return proxies.get(parts.scheme) or proxies.get("all")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _is_excepted(host: str, excepted: str) -> bool:

@@ -41,17 +41,17 @@ class Paced:
     Where one takes long, other requests do not wait for it.
     """
 
-    def __init__(self, check: Check, clock: Callable[[], float] = time.monotonic) -> None:
-        self._check, self._clock = check, clock
+    def __init__(self, check: Check) -> None:
+        self._check = check
         self._result, self._next = False, -math.inf
         self._lock = threading.Lock()
 
     def __call__(self) -> bool:
         """Return the result, of now or of a moment ago."""
-        if self._clock() >= self._next and self._lock.acquire(blocking=False):
+        if time.monotonic() >= self._next and self._lock.acquire(blocking=False):
             try:
                 self._result = self._check()
-                self._next = self._clock() + PACE_SECONDS
+                self._next = time.monotonic() + PACE_SECONDS
             finally:
                 self._lock.release()
         return self._result

@@ -21,10 +21,11 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from container_update.cluster.credentials import is_loopback
 from container_update.vnfm.http.authentication import SAFE, user_of
 from container_update.vnfm.http.error_responses import respond
 from container_update.vnfm.problems import ProblemError
-from container_update.vnfm.settings import Settings, is_loopback
+from container_update.vnfm.settings import Settings
 
 CHUNK_SECONDS = 30.0
 """Maximum time to wait for the next part of a body."""
@@ -217,23 +218,3 @@ class Share:
         """Count a request while it is answered, or refuse it; a dependency of its routes."""
         with self.take(user_of(request).name):
             yield
-
-
-def vim_requests() -> Share:
-    """Return the share of the requests that ask a VIM in the 40 threads that answer requests."""
-    return Share("requests that wait for a VIM", each=8, together=24, retry=5)
-
-
-def callback_tests() -> Share:
-    """Return the share of the subscriptions whose callback is being tested."""
-    return Share("subscriptions whose callback is being tested", each=4, together=16, retry=5)
-
-
-def downloads() -> Share:
-    """Return the share of the packages that are fetched: each of them has a thread."""
-    return Share("packages that are being fetched", each=4, together=16, retry=30)
-
-
-def viewers() -> Share:
-    """Return the share of the endless streams of events: each one has a connection."""
-    return Share("open streams of events", each=16, together=64, retry=10)

@@ -11,7 +11,6 @@ Source: SOL003 5.4.18 (the test of a callbackUri), SOL013 8.3.4 (SubscriptionAut
 from __future__ import annotations
 
 import asyncio
-import base64
 import errno
 import socket
 import time
@@ -23,6 +22,7 @@ from urllib.parse import quote
 import aiohttp
 from aiohttp.abc import ResolveResult
 
+from container_update.cluster.credentials import basic
 from container_update.cluster.oidc import MAX_BYTES, read_token
 from container_update.model.objects import Json
 from container_update.package.fetch import Network, network_of, split_url
@@ -137,7 +137,7 @@ class Callbacks:
             return {}
         if OAUTH not in authentication["authType"]:
             params = authentication[_PARAMS[BASIC]]
-            return _basic(params["userName"], params["password"])
+            return {"Authorization": basic(params["userName"], params["password"])}
         key = _key(authentication)
         token, end = self._tokens.get(key, ("", 0.0))
         if end <= time.monotonic():
@@ -148,7 +148,8 @@ class Callbacks:
     async def _new_token(self, params: Json) -> tuple[str, float]:
         """Return a token for the client itself and its lifetime in seconds, RFC 6749 4.4."""
         # 2.3.1: the name and the password are encoded before they are joined
-        headers = _basic(quote(params["clientId"], ""), quote(params["clientPassword"], ""))
+        name, password = (quote(params[each], "") for each in ("clientId", "clientPassword"))
+        headers = {"Authorization": basic(name, password)}
         form = {"grant_type": "client_credentials"}
         async with self._response("POST", params["tokenEndpoint"], headers, data=form) as answer:
             if answer.status != 200:
@@ -169,11 +170,6 @@ async def _body(answer: aiohttp.ClientResponse) -> bytes:
         if len(body) > MAX_BYTES:
             raise CallbackError(f"expected at most {MAX_BYTES} bytes from the tokenEndpoint")
     return body
-
-
-def _basic(user: str, password: str) -> Mapping[str, str]:
-    """RFC 7617."""
-    return {"Authorization": "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()}
 
 
 def _key(authentication: Json) -> tuple[str, ...]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from container_update import CancelToken, ChangePackageRequest, Options, ScriptStep
+from container_update import ChangePackageRequest, Options, ScriptStep
 from tests.functional.changed import Changed, in_stack
 from tests.internals.core import (
     StackChange,
@@ -61,8 +62,7 @@ def change(
     options: Options,
     *,
     coordinate: Script = lambda _: None,
-    cancel: CancelToken | None = None,
-    leave_failed: bool = False,
+    **how: Any,
 ) -> Changed:
     """Change the package; the callable replaces the request's scripts."""
     body = {
@@ -77,7 +77,7 @@ def change(
     scripts = Scripts(goal.coordination.about, goal.coordination.packages, options)
     scripts.coordinate = coordinate
     goal.coordination = scripts
-    return in_stack(goal, cancel=cancel, leave_failed=leave_failed)
+    return in_stack(goal, **how)
 
 
 def plan_change(request: StackRequest, service: Heat) -> StackPlan:

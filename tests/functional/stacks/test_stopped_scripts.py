@@ -61,7 +61,7 @@ class Scripts:
         return path.read_text().splitlines() if path.exists() else []
 
     def run(self, cancel: CancelToken, progress: Any = lambda _: None) -> Any:
-        return self.change.run(cancel, progress)
+        return self.change.run(cancel=cancel, progress=progress)
 
 
 UNDONE = {

@@ -3,14 +3,22 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
+from container_update.cluster import retry
 from container_update.cluster.retry import RetryingCluster
 from container_update.model.errors import ClusterError
 from container_update.model.objects import ObjectKey
 from tests.unit.fakes import FakeCluster, config_map
 
 KEY = ObjectKey("", "ConfigMap", "ns", "cm")
+
+
+@pytest.fixture(autouse=True)
+def _keep_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retry, "time", retry.time)
 
 
 class Trouble:
@@ -22,9 +30,10 @@ class Trouble:
         self.errors = list(errors)
         self.cluster = FakeCluster(config_map("cm", {"k": "v"}))
         self.cluster.hooks.append(self.fail)
-        self.retrying = RetryingCluster(
-            self.cluster, 60.0, clock=lambda: self.now, pause=self.pause
+        retry.time = SimpleNamespace(  # type: ignore[assignment]
+            monotonic=lambda: self.now, sleep=self.pause
         )
+        self.retrying = RetryingCluster(self.cluster, 60.0)
 
     def fail(self, *_: object) -> None:
         if self.errors:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 from container_update.cluster.lease import utc_now
 from container_update.engine.goals.change_request import FromVnfm
@@ -61,16 +62,18 @@ class OpenStackVim:
 
     @property
     def _instance(self) -> StackInstance:
-        """The instance; a failure is left for the VNFM's user."""
+        """The instance."""
         context = self.context
-        return StackInstance(
-            self.heat,
-            context.instance_id,
-            context.service.options,
-            cancel=context.cancel,
-            progress=context.steps,
-            leave_failed=True,
-        )
+        return StackInstance(self.heat, context.instance_id, context.service.options, **self._how)
+
+    @property
+    def _how(self) -> dict[str, Any]:
+        """How operations run: a failure is left for the VNFM's user."""
+        return {
+            "cancel": self.context.cancel,
+            "progress": self.context.steps,
+            "leave_failed": True,
+        }
 
     # --- making and deleting --------------------------------------------------------------------
 
@@ -150,8 +153,8 @@ class OpenStackVim:
         self, request: ChangePackageRequest, vnfm: FromVnfm
     ) -> tuple[Outcome, Records | None]:
         """Change the package; see KubernetesVim. A failure is left for the VNFM's user."""
-        change, context = self._change(request, vnfm), self.context
-        outcome = change.run(context.cancel, context.steps, leave_failed=True)
+        change = self._change(request, vnfm)
+        outcome = change.run(**self._how)
         return outcome, change.records(outcome)
 
     def preview(self, request: ChangePackageRequest, vnfm: FromVnfm) -> Plan:
@@ -189,8 +192,8 @@ class OpenStackVim:
         """
         assert request is not None, "no modification changes servers"
         assert vnfm is not None, "as above"
-        change, context = self._change(request, vnfm), self.context
-        undone = change.recover(context.cancel, context.steps, back=True, leave_failed=True)
+        change = self._change(request, vnfm)
+        undone = change.recover(back=True, **self._how)
         if undone is None and change.preview().is_empty:
             raise NoWayBackError(
                 "the change was complete when the service ended, only its record is missing: it "
