@@ -34,8 +34,6 @@ ORDER_ANNOTATION = "container-update/order"
 """On an object: the number of its wave. Each wave is Ready before the next one begins; without it:
 0."""
 
-"""(group, kind) of what makes the server serve another kind."""
-
 RBAC = "rbac.authorization.k8s.io"
 _ADMISSION, _STORAGE = "admissionregistration.k8s.io", "storage.k8s.io"
 

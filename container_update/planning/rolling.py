@@ -34,8 +34,8 @@ class RollingPlanner(Strategy):
             return
         now, then = selector_of(live), selector_of(new.body)
         for workload_key, manifest in self.packages.new.items():
-            before = self.live.get(workload_key)
-            if before is None or workload_key.kind != "Deployment" or now == then:
+            before, is_near = self.live.get(workload_key), workload_key.namespace == key.namespace
+            if before is None or workload_key.kind != "Deployment" or now == then or not is_near:
                 continue
             if selects(now, pod_labels(before)) and selects(then, pod_labels(manifest.body)):
                 self._note(

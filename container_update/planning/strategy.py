@@ -136,7 +136,7 @@ class Strategy:
             instance_id=self.instance_id,
             steps=in_groups(withdrawn, *self.phases(steps), among={**before, **self._bodies}),
             unchanged=tuple(key for key in keys if key in untouched),
-            notes=(*self.notes, *self.config.notes),
+            notes=tuple(dict.fromkeys((*self.notes, *self.config.notes))),
             def_files=self.packages.def_files,
             manifests=tuple(self._in_force()),
         )

@@ -119,7 +119,7 @@ def make_plan(  # noqa: PLR0913
         steps=steps,
         unchanged=tuple(old.key for old, _ in matching.pairs if old.key not in touched),
         ignored=tuple(_note_ignored(matching, planner.live)),
-        notes=tuple(planner.notes),
+        notes=tuple(dict.fromkeys(planner.notes)),
         left=tuple(
             old.key
             for old, new in matching.pairs

@@ -188,6 +188,16 @@ def test_an_annotation_excludes_a_workload(
     assert (cnf.pods("Deployment", "w") != before) is restarts
 
 
+def test_an_annotation_of_no_effect_is_noted_once(cnf: Cnf) -> None:
+    """Two containers use the configuration."""
+    metadata = f"annotations: {{{OPT_OUT_ANNOTATION}: relaod}}"
+    more = f"initContainers: [{{name: first, image: '{IMAGES[0]}', {ENV_FROM}}}]"
+    user = workload("Deployment", metadata=metadata, container=ENV_FROM, pod=more)
+    cnf.instantiate(cm=OLD, w=user)
+    (note,) = cnf.plan({"cm": NEW, "w": user}).notes
+    assert "is neither ignore nor reload" in str(note)
+
+
 def test_a_secret_of_another_type_is_recreated(cnf: Cnf) -> None:
     basic = {"username": "u", "password": "p"}
     cnf.instantiate(sec=secret(**basic))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from tests.functional.change_vnfpkg.conftest import CHANGE_OPTIONS
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite as Site
 from tests.functional.change_vnfpkg.kubernetes import Shape
 from tests.functional.change_vnfpkg.site import V1, V2, Arguments
-from tests.functional.upgrade_types import BLUE_GREEN, CANARY
+from tests.functional.upgrade_types import BLUE_GREEN, CANARY, ROLLING
 from tests.internals.core import Json, KubernetesCluster, ObjectKey
 
 
@@ -89,3 +90,14 @@ def test_an_autoscaler_of_another_namespace_stays_as_it_is(
     scaler = site.admin.get(key)
     assert scaler is not None
     assert scaler["spec"]["scaleTargetRef"]["name"] == "web-v1"
+
+
+def test_no_gap_is_noted_for_a_service_of_another_namespace(site: Site, elsewhere: str) -> None:
+    site.upgrade_type = ROLLING
+    for release in (V1, V2):
+        shape = Shape(labelled=True)
+        site.shape = replace(shape, more={"b.yaml": there(shape.service_text(release), elsewhere)})
+        if release is V1:
+            site.instantiate(V1)
+    noted = [note.key.namespace for note in site.plan(V2).notes if "no endpoints" in note.text]
+    assert noted == [site.namespace]
