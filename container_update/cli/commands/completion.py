@@ -7,14 +7,10 @@ import argparse
 import os
 from typing import TextIO
 
-SHELLS = ("bash", "zsh", "fish")
-_ASKED = "_ARGCOMPLETE"
-"""The environment variable with which the shell asks what can follow."""
-
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    command.add_argument("shell", choices=SHELLS, help="the shell")
+    command.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell")
 
 
 def run(parsed: argparse.Namespace, out: TextIO) -> int:
@@ -30,7 +26,7 @@ def run(parsed: argparse.Namespace, out: TextIO) -> int:
 
 def answer(parser: argparse.ArgumentParser) -> None:
     """Answer a shell that asks what can follow, and end; do nothing where none asks."""
-    if _ASKED in os.environ:
+    if "_ARGCOMPLETE" in os.environ:
         import argcomplete  # noqa: PLC0415, an extra, which this shell has
 
         argcomplete.autocomplete(parser, print_suppressed=True)

@@ -136,7 +136,7 @@ def recover_and_show(
     ):
         outcome = recover(cancel, progress)
     if outcome is None:
-        return output.write_nothing(output.NOTHING_INTERRUPTED, parsed, out)
+        return output.write_nothing("Nothing to do: no operation was interrupted.", parsed, out)
     output.show_outcome(replace(outcome, seconds=time.monotonic() - began), parsed, out)
     return DONE
 

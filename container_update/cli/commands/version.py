@@ -16,8 +16,7 @@ from container_update.planning.plan_json import document
 
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the command; see :mod:`container_update.cli.commands.update`."""
-    text = "show the version of this program and of the API server"
-    command = add("version", _version, text)
+    command = add("version", _version, "show the version of this program and of the API server")
     used = ("request_timeout", "insecure_skip_tls_verify")
     connection.add_cluster_arguments(command, output.DOCUMENTS, used=used)
 

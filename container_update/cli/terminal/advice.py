@@ -54,8 +54,6 @@ _OTHER_VERBS = (
 )
 """The verb that fits instead, and the argument that has its package."""
 
-_ADDRESS_OF_NAMESPACE = ("kubeconfig", "context", "namespace")
-
 
 def advice(error: ContainerUpdateError, parsed: argparse.Namespace) -> str:
     """Return what to do next; '' where the message has said it."""
@@ -116,7 +114,7 @@ def revision_command(verb: str, revision: int, parsed: argparse.Namespace) -> st
 def uninstalled_sentence(parsed: argparse.Namespace) -> str:
     """Return the sentence that names the command for what was uninstalled."""
     every = getattr(parsed, "all_namespaces", False)
-    where = ("kubeconfig", "context") if every else _ADDRESS_OF_NAMESPACE
+    where = ("kubeconfig", "context", *(() if every else ("namespace",)))
     more = " --all-namespaces" if every else ""
     command = f"{_program(parsed)} list --uninstalled{more}{_options(parsed, where)}"
     return f"What was uninstalled: {command}"

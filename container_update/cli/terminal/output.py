@@ -53,7 +53,6 @@ DETAILS = frozenset({NOTHING_TO_DO, CHANGES_PENDING})
 TEXT, JSON, YAML, MARKDOWN = FORMATS = ("text", "json", "yaml", "markdown")
 DOCUMENTS = (TEXT, JSON, YAML)
 """The formats that are not for a ticket."""
-NOTHING_INTERRUPTED = "Nothing to do: no operation was interrupted."
 
 
 class _Results(io.TextIOBase):
