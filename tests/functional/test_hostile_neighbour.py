@@ -534,6 +534,42 @@ ENDS: dict[str, Callable[[Described], object]] = {
 }
 
 
+SETTING_AFTER = {
+    **dict.fromkeys(("the same update", "update", "resume", "promote"), "new"),
+    "uninstall": None,
+}
+"""Of the ConfigMap that the interrupted update had written, by the verb; 'old' after the others."""
+
+
+def error_of(do: Callable[[], object]) -> ContainerUpdateError | None:
+    try:
+        do()
+    except ContainerUpdateError as error:
+        return error
+    return None
+
+
+def assert_honest_part_is_done(
+    described: Described, verb: str, error: ContainerUpdateError | None
+) -> None:
+    """Check that the verb has done the rest; or, where it has refused all, that its journal is
+    undone as soon as the forged steps are out of it."""
+    site, forged = described.site, ("forged", described.key.name)
+    secret = ObjectKey("", "Secret", site.namespace, name_of(INSTANCE))
+    expected = SETTING_AFTER.get(verb, "old") if error is None else "old"
+
+    def without_forged(record: Json) -> None:
+        record["steps"] = [each for each in record["steps"] if each["key"]["name"] not in forged]
+
+    if site.admin.get(secret) is not None:
+        assert error is not None, "it is done"
+        forge(site, without_forged)
+        assert site.rollback() is not None
+    live = site.admin.get(site.key("ConfigMap", "cm"))
+    assert (live and live["data"]["setting"]) == expected
+    assert site.admin.get(secret) is None
+
+
 @pytest.mark.parametrize("place", EVIL)
 @pytest.mark.parametrize("part", ["before", "content", "both"])
 @pytest.mark.parametrize("verb", ENDS)
@@ -552,10 +588,10 @@ def test_a_forged_step_writes_only_what_the_packages_say_elsewhere(
         forge(site, lambda record: record["steps"].append(described.step(part)))
         if verb in ENDS_OF_A_HOLD:
             hold(site)
-        with contextlib.suppress(ContainerUpdateError):
-            ENDS[verb](described)
+        error = error_of(lambda: ENDS[verb](described))
         is_gone = verb == "uninstall" and site.admin.get(described.key) is None
         assert is_gone or described.is_as_described()
+        assert_honest_part_is_done(described, verb, error)
     finally:
         if site.admin.get(described.key):
             site.admin.delete(described.key)
@@ -767,6 +803,14 @@ BY_THE_RECORD: dict[str, Callable[[Described], object]] = {
 """What may go by what the record of the instance says that it runs from."""
 
 
+SETTING_BY_THE_RECORD = {
+    **dict.fromkeys(("the same update", "resume", "rollback"), "new"),
+    **dict.fromkeys(("another update", "update", *STRATEGIES), "old"),
+    **dict.fromkeys(("uninstall", "uninstall, with what is shared")),
+}
+"""Of a ConfigMap of the VNF, after a verb; the others may refuse the record."""
+
+
 @pytest.mark.parametrize("verb", BY_THE_RECORD)
 @pytest.mark.parametrize("place", EVIL)
 def test_a_forged_record_has_no_verb_delete_what_is_elsewhere(
@@ -785,15 +829,37 @@ def test_a_forged_record_has_no_verb_delete_what_is_elsewhere(
             record["manifests"].append([named.as_dict(), *record["manifests"][0][1:3], what])
         data = {**body["data"], "instance": base64.b64encode(pack(record)).decode()}
         site.admin.replace({**body, "data": data})
-        with contextlib.suppress(ContainerUpdateError):
-            BY_THE_RECORD[verb](described)
+        error = error_of(lambda: BY_THE_RECORD[verb](described))
         assert written(site) == []
+        if verb in SETTING_BY_THE_RECORD:
+            assert error is None, "what is honest is done"
+            live = site.admin.get(site.key("ConfigMap", "cm"))
+            assert (live and live["data"]["setting"]) == SETTING_BY_THE_RECORD[verb]
         beside = site.admin.get(key(site, "/Namespace//NS-beside"))
         assert beside is not None
         assert "deletionTimestamp" not in beside["metadata"]
     finally:
         if site.admin.get(described.key):
             site.admin.delete(described.key)
+
+
+def test_a_forged_record_has_uninstall_delete_no_rbac_that_is_not_the_vnfs(site: Cnf) -> None:
+    """A Role of the VNF's own namespace that no package describes, and that has no label."""
+    described = Described(site, "/ConfigMap/NS-beside/described")
+    theirs, own = key(site, f"{RBAC}/Role/NS/theirs"), site.key("ConfigMap", "unlabelled")
+    update(described.request(described.new), site.cluster, site.options)
+    body = site.get("Secret", f"{name_of(INSTANCE)}.v1")
+    record = unpack(base64.b64decode(body["data"]["instance"]))
+    for each, version in ((theirs, f"{RBAC}/v1"), (own, "v1")):
+        metadata = {"name": each.name, "namespace": each.namespace}
+        what = {"apiVersion": version, "kind": each.kind, "metadata": metadata}
+        site.admin.create({**what, "rules": []} if each is theirs else what)
+        record["manifests"].append([each.as_dict(), *record["manifests"][0][1:3], what])
+    data = {**body["data"], "instance": base64.b64encode(pack(record)).decode()}
+    site.admin.replace({**body, "data": data})
+    BY_THE_RECORD["uninstall"](described)
+    assert site.admin.get(theirs) is not None
+    assert [site.admin.get(each) for each in (own, described.key)] == [None, None], "it goes on"
 
 
 # --- holds and gates ------------------------------------------------------------------------------

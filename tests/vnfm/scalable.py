@@ -17,6 +17,7 @@ from tests.internals.core import build
 
 VNFD_ID = "b1bb0ce7-ebca-4fa7-95ed-4840d70a1177"
 """Of the client's VNFD."""
+NEW_VNFD_ID = VNFD_ID[:-4] + "2222"
 ASPECT = "worker_instance"
 VDUS = {"VDU1": "front", "VDU2": "worker"}
 DEF_FILES = [f"Files/kubernetes/{name}.yaml" for name in (*VDUS.values(), "service")]
@@ -44,12 +45,13 @@ spec:
 """
 
 
-def package(folder: Path, worker: str = "StatefulSet") -> Path:
+def package(folder: Path, worker: str = "StatefulSet", version: str = "1.0") -> Path:
     """Write the package as a zip and return its path.
 
     :param worker: the kind of VDU2's workload.
+    :param version: of its images; of another one, the VNFD is another one too.
     """
-    root = folder / "scalable"
+    root = folder / f"scalable-{version}"
     (types,) = Path(tackerclient.__file__).parent.glob("tests/**/sample_vnf_package/Definitions")
     shutil.copytree(types, root / "Definitions")
     simple = root / "Definitions" / "helloworld3_df_simple.yaml"
@@ -57,11 +59,14 @@ def package(folder: Path, worker: str = "StatefulSet") -> Path:
     for vdu, name in VDUS.items():
         text = text.replace(f"name: {vdu}\n", f"name: {name}\n")
     simple.write_text(text)
+    for path in (root / "Definitions").iterdir() if version != "1.0" else ():
+        path.write_text(path.read_text().replace(VNFD_ID, NEW_VNFD_ID))
     files = root / "Files" / "kubernetes"
     files.mkdir(parents=True)
-    front = WORKLOAD.format(kind="Deployment", name="front").replace("  serviceName: front\n", "")
+    workload = WORKLOAD.replace(":1.0", f":{version}")
+    front = workload.format(kind="Deployment", name="front").replace("  serviceName: front\n", "")
     (files / "front.yaml").write_text(front)
-    text = WORKLOAD.format(kind=worker, name="worker")
+    text = workload.format(kind=worker, name="worker")
     if worker == "DaemonSet":
         text = text.replace("  replicas: 2\n", "").replace("  serviceName: worker\n", "")
     (files / "worker.yaml").write_text(text)

@@ -62,6 +62,13 @@ class Vnf:
         bodies = [b for k in KINDS for b in self.kubernetes.list(Collection(*k, "default")).items]
         return {body["metadata"]["name"]: body["spec"]["replicas"] for body in bodies}
 
+    @property
+    def images(self) -> set[str]:
+        """The versions of the images that the workloads are to have."""
+        bodies = [b for k in KINDS for b in self.kubernetes.list(Collection(*k, "default")).items]
+        specs = (body["spec"]["template"]["spec"] for body in bodies)
+        return {spec["containers"][0]["image"].partition(":")[2] for spec in specs}
+
     def left_over(self) -> list[str]:
         """Return the journals, and the leases that are held."""
         secrets = self.kubernetes.list(Collection("", "Secret", "default")).items
@@ -103,13 +110,33 @@ def begin_rollback(vnf: Vnf) -> Callable[[], str]:
     return lambda: vnf.client.begin("POST", f"{href}/rollback") and href
 
 
+def begin_change(vnf: Vnf, upgrade_type: str = "RollingUpdate") -> Callable[[], str]:
+    """Change the package: of the Deployment alone where it is not a rolling update."""
+    vnf.instantiate()
+    vnf.client.onboard(scalable.package(vnf.package.parent, version="2.0"))
+    of_all = upgrade_type == "RollingUpdate"
+    vdus = [{"vdu_id": name} for name in scalable.VDUS if of_all or name == "VDU1"]
+    params = {"upgrade_type": upgrade_type, "vdu_params": vdus}
+    request = {"vnfdId": scalable.NEW_VNFD_ID, "additionalParams": params}
+    return lambda: vnf.client.begin("POST", f"{vnf.path}/change_vnfpkg", request)
+
+
 Begin = Callable[[Vnf], Callable[[], str]]
 OPERATIONS: dict[str, tuple[Begin, int, dict[str, int], dict[str, int]]] = {
     "instantiate": (begin_instantiation, 8, {}, {"front": 1, "worker": 1}),
     "scale": (begin_scaling, 6, {"front": 1, "worker": 1}, {"front": 1, "worker": 3}),
     "rollback": (begin_rollback, 4, {"front": 1, "worker": 3}, {"front": 1, "worker": 1}),
+    "change": (begin_change, 10, {"front": 1, "worker": 1}, {"front": 1, "worker": 1}),
+    "Blue-Green": (
+        lambda vnf: begin_change(vnf, "Blue-Green"),
+        18,
+        {"front": 1, "worker": 1},
+        {"front": 1, "worker": 1},
+    ),
 }
 """How each begins, how many writes are tried, and the pods before it and after it."""
+IMAGES = {"change": {"2.0"}, "Blue-Green": {"1.0", "2.0"}}
+"""The versions of the images after it."""
 POINTS = [(name, n) for name, (_, writes, *_) in OPERATIONS.items() for n in range(1, writes + 1)]
 
 
@@ -142,8 +169,10 @@ def test_what_is_cancelled_at_a_write_is_wholly_old_or_new(
         if ended["operationState"] == "FAILED_TEMP":
             assert "by a request to cancel" in ended["error"]["detail"]
             assert (vnf.running, vnf.client.call("GET", vnf.path)) == (old, before)
+            assert vnf.images <= {"1.0"}
             vnf.client.do("POST", f"{operation}/retry")
         assert vnf.running == new
+        assert vnf.images == IMAGES.get(name, {"1.0"})
         assert vnf.is_recorded()
 
 
@@ -165,5 +194,6 @@ def test_what_the_end_of_a_service_interrupts_at_a_write_the_next_one_finishes(
         state = "ROLLED_BACK" if name == "rollback" else "COMPLETED"
         assert ended["operationState"] == state, ended.get("error")
         assert vnf.running == new
+        assert vnf.images == IMAGES.get(name, {"1.0"})
         assert vnf.is_recorded()
         assert vnf.left_over() == []

@@ -17,7 +17,7 @@ from tests.internals.core import KubernetesCluster
 from tests.vnfm import scalable
 from tests.vnfm.served import Served
 from tests.vnfm.test_load import client_of
-from tests.vnfm.test_stopped import OPERATIONS, Vnf, held_at
+from tests.vnfm.test_stopped import IMAGES, OPERATIONS, Vnf, held_at
 from tests.vnfm.waiting import until
 
 PODS = {"front": 1, "worker": 1}
@@ -65,6 +65,7 @@ def test_what_sigterm_interrupts_the_next_start_ends(
         state = "ROLLED_BACK" if name == "rollback" else "COMPLETED"
         assert ended["operationState"] == state, ended.get("error")
         assert vnf.running == new
+        assert vnf.images == (IMAGES.get(name, {"1.0"}) if new else set())
         assert vnf.is_recorded()
         assert vnf.left_over() == []
     finally:
