@@ -158,8 +158,9 @@ class ObjectWriter:
         """Wait until the server serves the kind of a CustomResourceDefinition that was written, in
         the versions that it says and in no others.
 
-        Its conditions come first, the URL of its objects a moment later. A definition that waits
-        for the CA of its conversion webhook is not waited for: what injects that may come later.
+        Its conditions come first, the URL of its objects a moment later. That is not asked where a
+        webhook converts them, which may come later, nor is a definition waited for that waits for
+        the CA of its conversion webhook.
 
         :raises NotReadyError: it does not, the message has the reason that the server gives.
         """
@@ -168,8 +169,9 @@ class ObjectWriter:
         of_kind = spec["group"], spec["names"]["kind"]
         collection = Collection(*of_kind, space)
         versions = {f"{spec['group']}/{v['name']}" for v in spec["versions"] if v.get("served")}
-        while self.cluster.look_up_versions(*of_kind) != versions or not self._is_served(
-            collection
+        converts = (spec.get("conversion") or {}).get("strategy") == "Webhook"
+        while self.cluster.look_up_versions(*of_kind) != versions or not (
+            converts or self._is_served(collection)
         ):
             live = self.cluster.get(key)
             if live is not None and any(c.get("reason") == _NO_CA for c in _conditions(live)):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from typing import NoReturn
 
 import pytest
 
@@ -107,3 +108,21 @@ def test_an_object_whose_kind_is_served_just_after_its_refusal_is_created_again(
     else:  # its namespace is not there
         with pytest.raises(ClusterError, match="does not serve"):
             create_thing(cluster)
+
+
+class UnconvertedCluster(FakeCluster):
+    """Cannot read objects of the kind yet: what converts them comes later in the plan."""
+
+    def look_up_versions(self, group: str, kind: str) -> frozenset[str]:
+        return frozenset({f"{group}/v1"})
+
+    def list(self, *_: object) -> NoReturn:
+        raise ClusterError("conversion webhook failed: service not found", status=500)
+
+
+def test_objects_that_a_webhook_of_the_package_converts_are_not_waited_for() -> None:
+    then = definition(v1=True)
+    then["spec"]["conversion"] = {"strategy": "Webhook"}
+    replace(UnconvertedCluster(), definition(v1=True, v2=True), then, seconds=0)
+    with pytest.raises(ClusterError, match="conversion webhook failed"):
+        replace(UnconvertedCluster(), definition(v1=True, v2=True), definition(v1=True), seconds=0)
