@@ -79,7 +79,7 @@ def _step(optional: Mapping[str, Schema] | None = None, /, **needed: Schema) -> 
 
 _VDU = complete(
     **dict.fromkeys(("vdu_id", "old_resource", "new_resource", "resource_id"), LINE),
-    details=complete(kind=FILLED, namespace=LINE, services=ListOf(MAPPING)),
+    details=complete(group=LINE, kind=FILLED, namespace=LINE, services=ListOf(MAPPING)),
     ssh_ips=MapOf(LINE, LINE),
 )
 _SCRIPT = _step({"path": LINE}, role=OneOf((NEW, OLD)), vdu=_VDU)

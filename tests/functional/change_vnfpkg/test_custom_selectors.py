@@ -13,6 +13,7 @@ from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite as Site
 from tests.functional.change_vnfpkg.kubernetes import Shape
 from tests.functional.change_vnfpkg.site import V1, V2
+from tests.functional.conftest import until
 from tests.functional.upgrade_types import BLUE_GREEN, CANARY, ROLLING
 from tests.internals.core import ObjectKey
 
@@ -50,7 +51,8 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
         site.admin.create(DEFINITION)
         site.cluster = site.admin
         yield site
-        site.admin.delete(ObjectKey.of(DEFINITION))
+        site.admin.delete(key := ObjectKey.of(DEFINITION))
+        until(lambda: site.admin.get(key) is None)
 
 
 @pytest.mark.parametrize("selector", ["app == 'web'", [{"key": "app"}], {"matchLabels": ["app"]}])

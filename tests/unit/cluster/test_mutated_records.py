@@ -109,7 +109,10 @@ def steps() -> list[ObjectStep]:
 
 def pauses() -> list[Step]:
     vdu = VduChange(
-        "VDU1", "web", "web-2", {"kind": "Deployment", "namespace": "ns", "services": []}
+        "VDU1",
+        "web",
+        "web-2",
+        {"group": "apps", "kind": "Deployment", "namespace": "ns", "services": []},
     )
     script = ScriptStep.of("new", "Scripts/a.py", vdu)
     gate = GateStep.of("canary", "up", at_least=1.0)

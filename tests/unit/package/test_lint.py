@@ -321,7 +321,7 @@ def test_images_of_machines_are_not_hashed(package: Path) -> None:
 def test_manifests_without_a_package_are_made_one_by_init(tmp_path: Path) -> None:
     (tmp_path / "web.yaml").write_text(SERVICE)
     advice = [each.advice for each in check(str(tmp_path)) if "TOSCA.meta" in each.file]
-    assert advice == ["nothing, if Tacker is not to have them; else: container-update csar init"]
+    assert advice == ["for Tacker: container-update csar init"]
     with pytest.raises(PackageError, match=r"\(csar init\), then build"):
         build(tmp_path, tmp_path.with_suffix(".zip"))
 
