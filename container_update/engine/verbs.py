@@ -53,8 +53,7 @@ def update(
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     outcome = update(request, cluster)
 
-    The other parameters, the result and the errors are those of
-    :func:`~container_update.engine.run.run`.
+    For the rest see :func:`~container_update.engine.run.run`.
     """
     return run(goal_of(request, cluster, options), cluster, options, cancel, progress)
 
@@ -107,8 +106,7 @@ def terminate(  # noqa: PLR0913
     :param included: ``delete_data`` and ``delete_shared`` of the request, where only a package is
         given.
 
-    The other parameters, the result and the errors are those of
-    :func:`~container_update.engine.run.run`.
+    For the rest see :func:`~container_update.engine.run.run`.
     """
     if included is not None:
         fields |= {"delete_data": included.data, "delete_shared": included.shared}
@@ -138,13 +136,12 @@ def change_package(  # noqa: PLR0913
 
     :param request: its body alone, as a value or as JSON, takes the other fields by their names.
 
-    The other parameters, the result and the errors are those of
-    :func:`~container_update.engine.run.run`.
+    For the rest see :func:`~container_update.engine.run.run`.
 
     :raises PackageError: a package or the request is wrong; nothing was written.
     :raises PlanError: the VNF is in no state to be changed this way; nothing was written.
     """
-    given = _change(request, fields)
+    given = _build_request(ChangePackageRequest, request, fields)
     goal = goal_of(given, cluster, options)
     outcome = run(goal, cluster, options, cancel, progress, leave_failed=leave_failed)
     _write_records(given, goal, outcome)
@@ -163,8 +160,7 @@ def heal(
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     heal(HealRequest("packages/v1", namespace="cnf", instance_id="vnf-1"), cluster)
 
-    The other parameters, the result and the errors are those of
-    :func:`~container_update.engine.run.run`.
+    For the rest see :func:`~container_update.engine.run.run`.
     """
     return run(goal_of(request, cluster, options), cluster, options, cancel, progress)
 
@@ -182,8 +178,7 @@ def scale(
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     outcome = scale(request, cluster)
 
-    The other parameters, the result and the errors are those of
-    :func:`~container_update.engine.run.run`.
+    For the rest see :func:`~container_update.engine.run.run`.
     """
     return run(goal_of(request, cluster, options), cluster, options, cancel, progress)
 
@@ -248,7 +243,7 @@ def plan_change(
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     plan = plan_change(request, cluster, old="packages/v1", new="packages/v2")
     """
-    return plan_of(_change(request, fields), cluster, options)
+    return plan_of(_build_request(ChangePackageRequest, request, fields), cluster, options)
 
 
 def plan_undo(  # noqa: PLR0913
@@ -296,8 +291,7 @@ def apply_plan(
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     outcome = apply_plan("approved.plan", cluster)
 
-    The other parameters, the result and the errors are those of
-    :func:`~container_update.engine.run.run`.
+    For the rest see :func:`~container_update.engine.run.run`.
 
     :raises PlanError: the file has no plan, or what it was made from is not there any more.
     """
@@ -326,28 +320,13 @@ def _write_records(request: ChangePackageRequest, goal: Goal, outcome: Outcome) 
 
 # --- requests -----------------------------------------------------------------------------------
 
-RequestT = TypeVar("RequestT", InstallRequest, TerminateRequest)
+RequestT = TypeVar("RequestT", InstallRequest, TerminateRequest, ChangePackageRequest)
 
 
-def _build_request(
-    kind: type[RequestT], given: RequestT | str | None, fields: Mapping[str, Any]
-) -> RequestT:
-    """Return a request that is given, or that is about a package, with the other fields."""
+def _build_request(kind: type[RequestT], given: Any, fields: Mapping[str, Any]) -> RequestT:
+    """Return a request that is given, or that has what is given, with the other fields."""
     if isinstance(given, kind):
         return given
-    make: Any = kind
-    request: RequestT = make(given, **_frozen(fields))
-    return request
-
-
-def _change(
-    request: ChangePackageRequest | ChangeRequest | Mapping[str, Any], fields: Mapping[str, Any]
-) -> ChangePackageRequest:
-    if isinstance(request, ChangePackageRequest):
-        return request
-    body = request.body if isinstance(request, ChangeRequest) else request
-    return ChangePackageRequest(body, **_frozen(fields))
-
-
-def _frozen(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()}
+    first: Any = given.body if isinstance(given, ChangeRequest) else given
+    others: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in fields.items()}
+    return kind(first, **others)

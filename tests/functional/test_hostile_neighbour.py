@@ -1217,8 +1217,5 @@ def test_a_mutated_journal_is_an_error_of_ours(site: Cnf, mutation: str) -> None
             verb(site)
     assert written(site) == []
     listed = site.admin.list(Collection("", "ConfigMap", f"{site.namespace}-beside")).items
-    published = {
-        "kube-root-ca.crt",
-        "openshift-service-ca.crt",
-    }  # by controllers, in each namespace
+    published = {"kube-root-ca.crt", "openshift-service-ca.crt"}  # by controllers, everywhere
     assert {each["metadata"]["name"] for each in listed} - published == {"theirs"}

@@ -48,7 +48,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
             live
         ):
             old_pods |= _uids(self.informer.pods_of(before))
-            if live is not None and known_kind(step.key).deletes_first(live):
+            if live is not None and known_kind(step.key).tries_pod(live):
                 self.writer.try_pod(step.with_change(live))
         written = self.writer.apply(step, live)
         is_same = written["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]

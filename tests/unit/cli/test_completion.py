@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from container_update.cli import main as command_line
-from container_update.cli.commands.completion import SHELLS
 
 PROGRAM = "import sys; sys.argv[0] = {!r}; from container_update.cli.main import main; main()"
 
@@ -45,7 +44,7 @@ def test_a_shell_is_told_what_can_follow(tmp_path: Path, line: str, words: list[
     assert sorted(completions(line, tmp_path)) == words
 
 
-@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_each_shell_has_a_script(shell: str) -> None:
     out = io.StringIO()
     assert command_line.main(["completion", shell], out) == 0
