@@ -100,12 +100,12 @@ class WorkloadKind:
         strategy = (live.get("spec") or {}).get("updateStrategy") or {}
         return Action.EVICT if strategy.get("type") == "OnDelete" else self.restart_action
 
-    def tries_pod(self, live: Json) -> bool:
-        """Tell whether the server tries a new pod before a roll deletes an old one, which could not
-        come back either. Of a DaemonSet and a ReplicaSet one pod of many is at stake: no request.
-        """
-        del live
-        return False
+    def deletes_first(self, live: Json) -> bool:
+        """Tell whether an old pod goes before the new one in its place comes."""
+        spec = live.get("spec") or {}
+        rolling = (spec.get("strategy") or spec.get("updateStrategy") or {}).get("rollingUpdate")
+        surges = (rolling or {}).get("maxSurge") not in (None, 0, "0%")
+        return not (self.is_pod or self.runs_to_completion or surges)
 
     def may_replace_pods(self, before: Json, after: Json) -> bool:
         """Tell whether its controller may replace pods although their template is as before: it

@@ -14,7 +14,7 @@ from container_update.model.errors import ClusterError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Reverted
 from container_update.model.plan import Action
-from container_update.planning.steps import WorkloadStep
+from container_update.planning.steps import RestartStep, WorkloadStep
 from container_update.planning.steps.base import end_of
 from container_update.planning.steps.new_objects import recreated_pod
 from container_update.workloads.kind import pods_in
@@ -48,7 +48,9 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
             live
         ):
             old_pods |= _uids(self.informer.pods_of(before))
-            if live is not None and known_kind(step.key).tries_pod(live):
+            # a DaemonSet or a ReplicaSet risks one pod of many: an update sends no request for it
+            is_lean = isinstance(step, RestartStep) and step.key.kind in {"DaemonSet", "ReplicaSet"}
+            if live is not None and known_kind(step.key).deletes_first(live) and not is_lean:
                 self.writer.try_pod(step.with_change(live))
         written = self.writer.apply(step, live)
         is_same = written["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]

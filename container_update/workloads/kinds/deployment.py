@@ -23,11 +23,6 @@ class Deployment(WorkloadKind):
     group, kind = "apps", "Deployment"
     replica_set_label = HASH_LABEL
 
-    def tries_pod(self, live: Json) -> bool:
-        """Tell whether old pods go before new ones come, perhaps all of them."""
-        rolling = (live["spec"].get("strategy") or {}).get("rollingUpdate") or {}
-        return rolling.get("maxSurge") in (None, 0, "0%")
-
     def refusal(self, live: Json) -> str | None:
         """Return the refusal of one that is paused."""
         if not _is_paused(live):

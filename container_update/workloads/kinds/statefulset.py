@@ -30,11 +30,6 @@ class StatefulSet(WorkloadKind):
     keeps_broken_pods = True
     refusals_are_events = True
 
-    def tries_pod(self, live: Json) -> bool:
-        """Tell that the server tries a new pod: each pod has data or a place of its own."""
-        del live
-        return True
-
     def number_to_replace(self, live: Json) -> int:
         """Return the number without the pods that a partition keeps."""
         return max(0, replicas(live) - len(kept_ordinals(live)))
