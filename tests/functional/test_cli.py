@@ -225,7 +225,7 @@ def test_an_update_ends_with_what_it_left_and_the_command_that_deletes_it(shell:
     assert command.startswith(f"change {old} {new} --upgrade-type RollingUpdate ")
     out = io.StringIO()
     assert main([*shlex.split(command), "--yes"], out) == 0
-    assert "1 deleted" in out.getvalue()
+    assert "1 object deleted" in out.getvalue()
     assert "Not in the new package" not in out.getvalue()
 
 

@@ -573,7 +573,7 @@ def test_what_is_not_installed_is_not_updated_but_installed_where_that_is_asked_
     package = shell.package(**FILES)
     assert shell.run("apply", package, "--instance-id", INSTANCE)[0] == PlanError.exit_status
     error = capsys.readouterr().err
-    assert "is not installed" in error
+    assert f"has no record of VNF instance {INSTANCE}: " in error
     assert f" To install it: container-update install {package} --kubeconfig " in error
     assert shell.run("apply", package, "--instance-id", INSTANCE, "--install")[0] == 0
     assert names(shell.cnf) == {"cm", "w"}
@@ -595,7 +595,7 @@ def test_an_instance_that_is_not_there_is_named_with_those_that_are(
     package = shell.package(**FILES)
     assert shell.run("install", package, "--instance-id", INSTANCE)[0] == 0
     assert shell.run("plan", package, "--instance-id", "ufp")[0] == PlanError.exit_status
-    told = f", only {INSTANCE}: "
+    told = f", only of {INSTANCE}: "
     assert told in capsys.readouterr().err
     status, text = shell.run("uninstall", "--instance-id", "ufp")
     assert status == 2
@@ -608,7 +608,8 @@ def test_an_instance_that_is_not_there_is_named_with_those_that_are(
     bad = ("--instance-id", "ufp", "--grace-period", "0.1")
     assert shell.run("install", shell.package(bad=BAD), *bad)[0] == UpdateFailedError.exit_status
     assert shell.run("plan", package, "--instance-id", "ufp")[0] == PlanError.exit_status
-    assert f"{told}its first operation was undone, or" in capsys.readouterr().err
+    told = f"its first operation in namespace {shell.cnf.namespace} was undone, or"
+    assert told in capsys.readouterr().err
 
 
 def test_what_was_uninstalled_is_not_updated_in_part(cnf: Cnf) -> None:

@@ -40,6 +40,7 @@ class Neighbour:
 
     admin: Any
     namespace: str
+    where: Json
 
     def each(self, group: str, kind: str, edit: Callable[[Json], object]) -> None:
         """Edit all objects of a kind, if they are still there."""
@@ -139,7 +140,7 @@ def tried(lab: Lab, verb: Verb, write: Callable[[Neighbour], None], number: int)
     """Yield what goes wrong where somebody writes before a request of a verb."""
     site = Site(lab)
     verb.arrange(site)
-    by = Neighbour(lab.cluster, site.namespace)
+    by = Neighbour(lab.cluster, site.namespace, site.where)
     beside = f"{site.namespace}-beside"
     lab.cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": beside}})
     for namespace, name, labels in (
