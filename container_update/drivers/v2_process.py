@@ -144,12 +144,8 @@ def _reason_of_failure(error: ContainerUpdateError, script: Script, output: Scri
     operation = str(script.get("operation"))
     undoable = not operation.startswith("heal")  # Tacker has no rollback of a heal
     advice = sol003_advice(error.next_step, undoing="_rollback_" in operation, undoable=undoable)
-    return _without_escapes(with_advice(reason, advice))
-
-
-def _without_escapes(reason: str) -> str:
-    """Return a reason that reads well as a bytes literal, of which Tacker 16 makes its message."""
-    return reason.replace('\\"', '"').replace('"', "'")
+    # it has to read well as a bytes literal, of which Tacker 16 makes its message
+    return with_advice(reason, advice).replace('\\"', '"').replace('"', "'")
 
 
 def _reason_of_defect(error: Exception) -> str:

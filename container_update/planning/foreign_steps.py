@@ -143,7 +143,6 @@ def _only_deleting(step: ObjectStep, live: Json | None) -> Iterator[ObjectStep]:
 
 _CHOSEN = frozenset({live_objects.NAME_ANNOTATION, RELEASE_LABEL})
 """Labels and annotations of ours whose values no manifest says."""
-_LISTED = ("labels", "annotations")
 _OF_THE_SERVER = ("name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp")
 _REFERRED = ("finalizers", "ownerReferences")
 
@@ -223,7 +222,7 @@ def _metadata(
     result = {name: own[name] for name in _OF_THE_SERVER if name in own}
     result |= {n: own[n] for n in _REFERRED if n in own and own[n] == now.get(n)}
     ours = {INSTANCE_LABEL: instance_id, DIGEST_ANNOTATION: manifest_digest(manifest)}
-    for field in _LISTED:
+    for field in ("labels", "annotations"):
         stated, values, there = (each.get(field) or {} for each in (said, own, now))
         entries = {
             name: value

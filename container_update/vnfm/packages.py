@@ -413,14 +413,14 @@ def take_over(service: ServiceContext, at_work: Collection[str]) -> list[str]:
 
     An upload that ended with its service is given up.
     """
-    ours = own, _ = service.process_lock.id, PROCESSING
+    own = service.process_lock.id
     with service.database.reading() as session:
         left = session.execute(
             select(Package.id, Package.owner, Package.onboarding_state).where(
                 Package.onboarding_state.in_((UPLOADING, PROCESSING)), Package.id.not_in(at_work)
             )
         ).all()
-    taken = [package_id for package_id, owner, state in left if (owner, state) == ours]
+    taken = [each.id for each in left if (each.owner, each.onboarding_state) == (own, PROCESSING)]
     for package_id, owner, state in left:
         with service.process_lock.dead(str(owner)) as dead:
             if dead and state == UPLOADING:

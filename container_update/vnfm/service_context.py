@@ -28,17 +28,23 @@ class ServiceContext:
     process_lock: ProcessLock
     metrics: Metrics = field(default_factory=Metrics)
     vim_requests: Share = field(
-        default_factory=partial(Share, "requests that wait for a VIM", 8, 24, 5)
+        default_factory=partial(Share, "requests that wait for a VIM", each=8, together=24, retry=5)
     )
     """In the 40 threads that answer requests."""
     callback_tests: Share = field(
-        default_factory=partial(Share, "subscriptions whose callback is being tested", 4, 16, 5)
+        default_factory=partial(
+            Share, "subscriptions whose callback is being tested", each=4, together=16, retry=5
+        )
     )
     downloads: Share = field(
-        default_factory=partial(Share, "packages that are being fetched", 4, 16, 30)
+        default_factory=partial(
+            Share, "packages that are being fetched", each=4, together=16, retry=30
+        )
     )
     """Each has a thread."""
-    viewers: Share = field(default_factory=partial(Share, "open streams of events", 16, 64, 10))
+    viewers: Share = field(
+        default_factory=partial(Share, "open streams of events", each=16, together=64, retry=10)
+    )
     """Endless ones: each has a connection."""
     ending: threading.Event = field(default_factory=threading.Event)
     """Set when the service has to end: no operation is begun any more."""

@@ -62,6 +62,8 @@ class WorkloadKind:
 
     refusals_are_events: ClassVar[bool] = False
     """Its controller reports a pod that the server refuses by an Event alone, in no condition."""
+    risks_one_pod: ClassVar[bool] = False
+    """One pod of many is missing where the server refuses new ones: an update tries none first."""
 
     @property
     def is_pod(self) -> bool:

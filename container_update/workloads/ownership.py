@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
-from container_update.model.objects import Json, Manifest, ObjectKey
+from container_update.model.objects import Json, Manifest, ObjectKey, get_at
 from container_update.model.outcome import Vnfc
 from container_update.workloads import pod_status, pod_template
 from container_update.workloads.api_resources import is_built_in
@@ -41,7 +41,7 @@ def owned_pods(workload: Json, pods: Objects, replica_sets: Objects) -> tuple[Js
     return tuple(pod for pod in pods if controller_uid(pod) in owners)
 
 
-_REVISION_LABEL = "controller-revision-hash"
+_REVISION = ("metadata", "labels", "controller-revision-hash")
 """On the pods of a StatefulSet or DaemonSet: the revision of its template that they are of."""
 
 
@@ -58,7 +58,7 @@ def up_to_date(workload: Json, pods: Objects, replica_sets: Objects) -> frozense
         return _owned_by_sets(workload, pods, replica_sets, label, present=True)
     if not is_observed(workload):
         return frozenset()
-    revisions = {pod["metadata"]["uid"]: _revision(pod) for pod in pods}
+    revisions = {pod["metadata"]["uid"]: get_at(pod, _REVISION) for pod in pods}
     wanted = (workload.get("status") or {}).get("updateRevision")
     counts = kind.counts(workload)
     # the status of a DaemonSet does not name it, but counts the pods that have it
@@ -94,10 +94,6 @@ def _owned_by_sets(
         rs["metadata"]["uid"] for rs in sets if (_without_label(rs, label) == template) is present
     }
     return frozenset(pod["metadata"]["uid"] for pod in pods if controller_uid(pod) in owners)
-
-
-def _revision(pod: Json) -> object:
-    return (pod["metadata"].get("labels") or {}).get(_REVISION_LABEL)
 
 
 def _without_label(body: Json, label: str) -> Json:

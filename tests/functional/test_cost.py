@@ -94,14 +94,11 @@ def test_packages_are_read_beside_the_cluster(cnf: Cnf, monkeypatch: pytest.Monk
     """The manifests while the journal is, and the VNFD while the objects are."""
     files = {"cm": config_map(setting="old")}
     cnf.instantiate(**files)
-    read = {"_match": "Secret", "_vdus_of": "ConfigMap"}
+    read = {(updating, "_match"): "Secret", (updating.csar.Csar, "vdus"): "ConfigMap"}
     counted = Counted(cnf.cluster)
-    for name, kind in read.items():
-        monkeypatch.setattr(
-            updating,
-            name,
-            partial(_once, lambda kind=kind: counted.lists[kind] > 0, getattr(updating, name)),
-        )
+    for (owner, name), kind in read.items():
+        held = partial(_once, lambda kind=kind: counted.lists[kind] > 0, getattr(owner, name))
+        monkeypatch.setattr(owner, name, lambda *given, held=held: held(*given))
     outcome = update(cnf.request({"cm": config_map(setting="new")}), counted, cnf.options)
     assert [result.state for result in outcome.results] == [StepState.DONE]
 
@@ -118,7 +115,7 @@ def test_nothing_is_resumed_where_the_new_vnfd_is_wrong(
     def vdus(*_: object) -> NoReturn:
         raise PackageError("this VNFD is wrong")
 
-    monkeypatch.setattr(updating, "_vdus_of", vdus)
+    monkeypatch.setattr(updating.csar.Csar, "vdus", vdus)
     counted = Counted(cnf.cluster)
     with pytest.raises(PackageError, match="this VNFD is wrong"):
         update(cnf.request(new), counted, cnf.options)
@@ -140,7 +137,7 @@ def test_a_wrong_vnfd_is_reported_before_a_cluster_that_cannot_be_read(
     def refuse(*_: object) -> NoReturn:
         raise ClusterError("list ConfigMaps: refused", status=403)
 
-    monkeypatch.setattr(updating, "_vdus_of", vdus)
+    monkeypatch.setattr(updating.csar.Csar, "vdus", vdus)
     monkeypatch.setattr(cnf.cluster, "list", refuse)
     with pytest.raises(PackageError, match="this VNFD is wrong"):
         run(request, cnf.cluster, cnf.options)

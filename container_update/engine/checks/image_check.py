@@ -123,7 +123,11 @@ def check_images_pullable(
     pulling.remove_leftovers({each.step.key.namespace for each in images})
     with context_threads.pool(options.workers) as pool:
         findings = list(zip(images, pool.map(pulling.about, images), strict=True))
-    noted = [(_note(each, finding), finding) for each, finding in findings if finding]
+    noted = [
+        (Note(each.step.key, f"{each.place}: image {each.reference}: {finding.text}"), finding)
+        for each, finding in findings
+        if finding
+    ]
     plan = replace(plan, notes=(*plan.notes, *(note for note, _ in noted)))
     if failed := [note for note, finding in noted if finding.is_certain]:
         texts = "; ".join(f"{note.key}, {note.text}" for note in failed)
@@ -133,10 +137,6 @@ def check_images_pullable(
             "was written; push them, or correct the pull secrets",
         )
     return plan
-
-
-def _note(image: _Image, finding: _Finding) -> Note:
-    return Note(image.step.key, f"{image.place}: image {image.reference}: {finding.text}")
 
 
 def _new_images(plan: Plan) -> Iterator[_Image]:

@@ -45,8 +45,8 @@ class ConfigExecutor(StepExecutor[ConfigStep]):
         return new_object(step.after, step.key.namespace, labels)
 
     def _is_own(self, step: ConfigStep, live: Json) -> bool:
-        """Tell whether an object is as the step wants it, and one that it creates this VNF's: two
-        instances may have the same configuration."""
+        """Tell whether an object is as the step wants it and, where the step creates it, has the
+        label of this instance: another one may create the same at this time."""
         return step.is_applied(live) and (
             step.before is not None or instance_of(live) == instance_of(self._new_body(step))
         )

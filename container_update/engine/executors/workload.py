@@ -48,9 +48,8 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
             live
         ):
             old_pods |= _uids(self.informer.pods_of(before))
-            # a DaemonSet or a ReplicaSet risks one pod of many: an update sends no request for it
-            is_lean = isinstance(step, RestartStep) and step.key.kind in {"DaemonSet", "ReplicaSet"}
-            if live is not None and known_kind(step.key).deletes_first(live) and not is_lean:
+            kind, is_update = known_kind(step.key), isinstance(step, RestartStep)
+            if live and kind.deletes_first(live) and not (is_update and kind.risks_one_pod):
                 self.writer.try_pod(step.with_change(live))
         written = self.writer.apply(step, live)
         is_same = written["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]

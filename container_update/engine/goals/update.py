@@ -8,7 +8,7 @@ packages -> manifests -> matching -> live objects -> plan; carried out by
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import cached_property, partial
@@ -87,7 +87,7 @@ class Update(Goal):
                 csar.open_package(request.old, options=self.options)
             )
             packages = packages.pop_all()
-        self._vdus = context_threads.in_background(lambda: _vdus_of(new))
+        self._vdus = context_threads.in_background(lambda: dict(new.vdus()))
         self.matched = context_threads.in_background(lambda: _match(request, old, new))
         self._identities = identities_of(
             old.package if isinstance(old, InstanceRecord) else old, new, after=self._vdus
@@ -178,10 +178,6 @@ def plan_matching(
         stored=stored_images(cluster, unexplained_workloads(matched.pairs, live)),
         restart_for=options.restart_for,
     )
-
-
-def _vdus_of(package: csar.Csar) -> Mapping[str, str]:
-    return dict(package.vdus())
 
 
 def _match(

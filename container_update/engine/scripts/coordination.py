@@ -201,16 +201,17 @@ def _script_input(
     """
     access, recorded = about.access, about.vnfm.instance
     vnfc_param = dict(about.change.vnfc_param(vdu.vdu_id, which))
+    # where one is not known Tacker has no such entry either
+    known = {"ssh_ip": vdu.ssh_ips.get(which), "vnfc_info_id": _vnfc_info_id(recorded, vdu)}
     instance = {"id": about.instance_id, **recorded}
     if access.get("vim_connection_info"):
         instance["vimConnectionInfo"] = access["vim_connection_info"]
     return {
         **vnfc_param,
-        **_entry_if_known("ssh_ip", vdu.ssh_ips.get(which)),
+        **{name: value for name, value in known.items() if value},
         "is_rollback": bool(vdu.details.get("back")),
         "LcmCoordRequest": _coordination_request(about, operation),
         "inst": instance,
-        **_entry_if_known("vnfc_info_id", _vnfc_info_id(recorded, vdu)),
         "request": dict(about.change.body),
         "vnf_instance": instance,
         "grant_request": {},
@@ -227,11 +228,6 @@ def _script_input(
             "access": dict(access),
         },
     }
-
-
-def _entry_if_known(name: str, value: str | None) -> Json:
-    """Return the entry, unless the value is not known: then Tacker has no such entry either."""
-    return {name: value} if value else {}
 
 
 def _coordination_request(about: Coordinated, operation: str) -> Json:

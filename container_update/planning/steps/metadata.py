@@ -58,19 +58,13 @@ def with_metadata_of_others(body: Json, live: Json, dropped: Dropped) -> Json:
     """Return a workload that takes the place of a live one, with the other labels and annotations
     of that one, and the other annotations of its pod template."""
     result = copy.deepcopy(body)
-    template, its = pod_template.pod_template(result), pod_template.pod_template(live)
-    own, now = template.setdefault("metadata", {}), its.get("metadata") or {}
-    for field, into, found in (
-        *((field, result["metadata"], live["metadata"]) for field in _FIELDS),
-        (TEMPLATE_ANNOTATIONS, own, now),
-    ):
-        name = field.rpartition(" ")[2]
-        kept = {
-            key: value
-            for key, value in (found.get(name) or {}).items()
-            if (field, key) not in dropped and not key.startswith(_OF_ONE_OBJECT)
-        }
-        assign(into, name, {**kept, **(into.get(name) or {})})
+    own = pod_template.pod_template(result).setdefault("metadata", {})
+    its = pod_template.pod_template(live).get("metadata") or {}
+    places = [(field, field, result["metadata"], live["metadata"]) for field in _FIELDS]
+    for kind, field, into, found in (*places, (TEMPLATE_ANNOTATIONS, "annotations", own, its)):
+        names = [n for n in found.get(field) or () if not n.startswith(_OF_ONE_OBJECT)]
+        others = {name: found[field][name] for name in names if (kind, name) not in dropped}
+        assign(into, field, {**others, **(into.get(field) or {})})
     return result
 
 

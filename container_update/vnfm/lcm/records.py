@@ -155,7 +155,10 @@ _LISTS: Mapping[str, ResourceList] = {
 
 
 def _affected_vnfcs(before: VnfRecord, after: VnfRecord, resources: ResourceList) -> Iterator[Json]:
-    old, new = (_by_id(record, resources.attribute) for record in (before, after))
+    old, new = (
+        {str(entry["id"]): entry for entry in record.info.get(resources.attribute) or ()}
+        for record in (before, after)
+    )
 
     def change(entry: Json, kind: str) -> Json:
         named = {name: entry[name] for name in ("id", resources.name)}
@@ -172,10 +175,6 @@ def _affected_vnfcs(before: VnfRecord, after: VnfRecord, resources: ResourceList
     for id_, entry in old.items():
         if id_ not in new:
             yield change(entry, "REMOVED")
-
-
-def _by_id(record: VnfRecord, attribute: str) -> dict[str, Json]:
-    return {str(entry["id"]): entry for entry in record.info.get(attribute) or ()}
 
 
 # --- changedInfo and modificationsTriggeredByVnfPkgChange, without credentials --------------------

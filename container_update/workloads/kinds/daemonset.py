@@ -20,6 +20,7 @@ class DaemonSet(WorkloadKind):
     group, kind = "apps", "DaemonSet"
     is_scaled = False
     refusals_are_events = True
+    risks_one_pod = True
 
     def counts(self, live: Json) -> Counts:
         """Return the counts of nodes."""

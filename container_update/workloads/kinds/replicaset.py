@@ -19,6 +19,7 @@ class ReplicaSet(WorkloadKind):
 
     group, kind = "apps", "ReplicaSet"
     restart_action = Action.EVICT
+    risks_one_pod = True
 
     def counts(self, live: Json) -> Counts:
         """Return the counts, with every pod as updated."""

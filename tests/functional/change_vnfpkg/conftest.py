@@ -17,7 +17,7 @@ from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite
 from tests.functional.change_vnfpkg.site import ContractSite
 from tests.functional.conftest import OPTIONS, REAL
 from tests.functional.upgrade_types import CANARY, UPGRADE_TYPES
-from tests.internals.core import samples
+from tests.internals.core import ObjectKey, samples
 
 CHANGE_OPTIONS = replace(OPTIONS, drain_seconds=0.1, coordination_seconds=20)
 
@@ -38,6 +38,16 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ContractSit
     make = kubernetes_site if vim == "kubernetes" else openstack_site
     with make(kind, request, tmp_path) as contract_site:
         yield contract_site
+
+
+@pytest.fixture
+def elsewhere(site: KubernetesContractSite) -> Iterator[str]:
+    """Another namespace, in which nothing is."""
+    name = f"{site.namespace}-b"
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    site.admin.create(body)
+    yield name
+    site.admin.delete(ObjectKey.of(body))
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,16 +28,6 @@ def site(
     """A namespace to instantiate the VNF in, with all rights."""
     options = CHANGE_OPTIONS
     return Site(request.param, admin, admin, namespace, tmp_path, options, kubeconfig=kubeconfig)
-
-
-@pytest.fixture
-def elsewhere(site: Site) -> Iterator[str]:
-    """Another namespace, in which nothing is."""
-    name = f"{site.namespace}-b"
-    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-    site.admin.create(body)
-    yield name
-    site.admin.delete(ObjectKey.of(body))
 
 
 def there(text: str, namespace: str) -> str:

@@ -126,16 +126,6 @@ def test_a_secret_of_another_namespace_does_not_come_back(site: Site, elsewhere:
     assert site.is_at("v3")
 
 
-@pytest.fixture
-def elsewhere(site: Site) -> Iterator[str]:
-    """Another namespace, in which nothing is."""
-    name = f"{site.namespace}-b"
-    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-    site.admin.create(body)
-    yield name
-    site.admin.delete(ObjectKey.of(body))
-
-
 def test_its_scripts_are_those_of_both_packages_with_their_new_roles(site: Site) -> None:
     site.change(replace(V2, scripts=WITH_SCRIPTS), Arguments(PARAMS))
     plan = site.plan_undo(packages=site.packages())

@@ -215,7 +215,7 @@ def _workload(body: Json, pods: Sequence[Json], state: str = "") -> Json:
         desired = 1
     else:
         desired = len(pods) if kind.runs_to_completion else kind.counts(body).desired
-    ready = [pod for pod in pods if _is_ready(pod)]
+    ready = [p for p in pods if pod_status.is_ready(p) or pod_status.phase(p) == "Succeeded"]
     new = min(_current(body, pods), sum(_is_new(pod, body, pods) for pod in ready))
     return {
         "object": str(key),
@@ -226,10 +226,6 @@ def _workload(body: Json, pods: Sequence[Json], state: str = "") -> Json:
         "readyOld": len(ready) - new,
         "vnfcs": [_vnfc(pod) for pod in pods],
     }
-
-
-def _is_ready(pod: Json) -> bool:
-    return pod_status.is_ready(pod) or pod_status.phase(pod) == "Succeeded"
 
 
 def _current(body: Json, pods: Sequence[Json]) -> int:
