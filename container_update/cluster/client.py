@@ -225,7 +225,7 @@ class KubernetesCluster:
             if time.monotonic() > end:
                 raise ClusterError(f"{what}: expected its last page within {seconds:g} seconds")
             try:
-                page = self._call("GET", path, what, query=query)
+                page = self._send("GET", path, what, query=query).body
             except ClusterError as error:
                 if error.status == 410 and "continue" in query:  # its version is kept no longer
                     items = []
@@ -250,7 +250,7 @@ class KubernetesCluster:
         """Return the object, or None where there is none, or the server does not serve its kind."""
         what = f"read {key}"
         try:
-            body = self._call("GET", self._resources.object_path(key), what)
+            body = self._send("GET", self._resources.object_path(key), what).body
         except ClusterError as error:
             if error.status != 404:
                 raise
@@ -276,10 +276,6 @@ class KubernetesCluster:
         with self._lock:
             self._watches.add(response)
         try:
-            if response.status != 200:
-                limit = self._options.request_timeout
-                answer = responses.read(what, response, limit)
-                responses.refuse(what, answer, self.context.user)
             yield from responses.events(what, response, version, collection.kind, seconds)
         finally:
             with self._lock:
@@ -291,13 +287,13 @@ class KubernetesCluster:
         query = {"container": container, "tailLines": str(lines), "limitBytes": str(limit)}
         query |= {"previous": "true"} if previous else {}
         what = f"read the log of {pod}, container {container}"
-        answer = self._answer("GET", f"{self._resources.object_path(pod)}/log", what, query=query)
+        answer = self._send("GET", f"{self._resources.object_path(pod)}/log", what, query=query)
         return str(answer.data[:limit], "utf-8", "replace")
 
     def version(self) -> str:
         """Return the server's version: ``v1.36.2``."""
-        answer = self._call("GET", "/version", "read the version of the API server")
-        return str(answer.get("gitVersion"))
+        answer = self._send("GET", "/version", "read the version of the API server")
+        return str(answer.body.get("gitVersion"))
 
     def api_versions(self) -> tuple[str, ...]:
         """Return all that the server serves: ``apps/v1``, ``apps/v1/Deployment``."""
@@ -319,8 +315,8 @@ class KubernetesCluster:
 
     def _send_object(self, verb: DryRunVerb, body: Json) -> Json:
         method, path, what = self._write(verb, body)
-        answer = self._call(method, path, what, _without_managers(body))
-        return responses.check_object(what, answer, body["apiVersion"], body["kind"])
+        answer = self._send(method, path, what, _without_managers(body))
+        return responses.check_object(what, answer.body, body["apiVersion"], body["kind"])
 
     def delete(
         self,
@@ -332,7 +328,7 @@ class KubernetesCluster:
     ) -> None:
         """Delete it; its dependents in the background. See Cluster for the preconditions."""
         path, what = self._resources.object_path(key), f"delete {key}"
-        self._call_if_there("DELETE", path, what, _delete_options(uid, version, orphans=orphans))
+        self._send_if_there("DELETE", path, what, _delete_options(uid, version, orphans=orphans))
 
     def dry_run(self, verb: DryRunVerb, body: Json) -> DryRun:
         """Return what the server would do with a write; see Cluster."""
@@ -344,10 +340,10 @@ class KubernetesCluster:
                 f"of group {key.group}, found one that does not: nothing was sent"
             )
         query = {"dryRun": "All", "fieldValidation": "Strict"}
-        answer = self._answer(method, path, what, _without_managers(body), query)
-        parsed, its = responses.parse_answer(what, answer), (body["apiVersion"], body["kind"])
-        stored = responses.check_object(what, parsed, *its, is_dry=True)
-        return DryRun(stored, responses.warnings(answer))
+        answer = self._send(method, path, what, _without_managers(body), query)
+        its = body["apiVersion"], body["kind"]
+        stored = responses.check_object(what, answer.body, *its, is_dry=True)
+        return DryRun(stored, answer.warnings)
 
     def _write(self, verb: DryRunVerb, body: Json) -> tuple[str, str, str]:
         """Return the method and the path of a write, and its description."""
@@ -373,7 +369,7 @@ class KubernetesCluster:
         if uid is not None:
             body["deleteOptions"] = {"preconditions": {"uid": uid}}
         path = f"{self._resources.object_path(key)}/eviction"
-        self._call_if_there("POST", path, f"evict {key}", body)
+        self._send_if_there("POST", path, f"evict {key}", body)
 
     # --- rights ---------------------------------------------------------------------------------
 
@@ -392,7 +388,7 @@ class KubernetesCluster:
         path = f"/apis/{_REVIEWS}/selfsubjectrulesreviews"
         what = f"ask for the rights in {f'namespace {namespace}' if namespace else 'the cluster'}"
         try:
-            answer = self._call("POST", path, what, body)
+            answer = self._send("POST", path, what, body).body
             with responses.reading(what, "a review of rights"):
                 status = answer.get("status") or {}
                 rules = [_rule(each) for each in status.get("resourceRules") or ()]
@@ -414,30 +410,17 @@ class KubernetesCluster:
 
     # --- requests -------------------------------------------------------------------------------
 
-    def _call_if_there(self, method: str, path: str, what: str, body: Json) -> None:
+    def _send_if_there(self, method: str, path: str, what: str, body: Json) -> None:
         try:
-            self._call(method, path, what, body)
+            self._send(method, path, what, body)
         except ClusterError as error:
             if error.status != 404:
                 raise
 
     def _discover(self, path: str, what: str, read: Callable[[Json], Found]) -> Found:
-        answer = self._call("GET", path, what)
+        answer = self._send("GET", path, what).body
         with responses.reading(what, "a document of discovery"):
             return read(answer)
-
-    def _call(
-        self, method: str, path: str, what: str, body: Json | None = None, query: Query = None
-    ) -> Json:
-        return responses.parse_answer(what, self._answer(method, path, what, body, query))
-
-    def _answer(
-        self, method: str, path: str, what: str, body: Json | None = None, query: Query = None
-    ) -> responses.Answer:
-        answer: responses.Answer = self._send(method, path, what, body, query)
-        if not 200 <= answer.status < 300:
-            responses.refuse(what, answer, self.context.user)
-        return answer
 
     def _send(  # noqa: PLR0913
         self,
@@ -449,7 +432,12 @@ class KubernetesCluster:
         *,
         stream_seconds: float | None = None,
     ) -> Any:
-        def send(login: Login) -> Any:
+        """Return an answer that is a success: an Answer, or the open response of a stream.
+
+        :raises ClusterError: there is none, or the API server refuses.
+        """
+
+        def request(login: Login) -> Any:
             with self._lock:
                 self.requests += 1
             return login.pool.request(
@@ -467,14 +455,20 @@ class KubernetesCluster:
 
         limit = self._options.request_timeout
         try:
-            response = self._logins.send(what, send)
-            return response if stream_seconds else responses.read(what, response, limit)
+            response = self._logins.send(what, request)
+            is_success = 200 <= response.status < 300
+            if stream_seconds and is_success:
+                return response
+            answer = responses.read(what, response, limit)
         except urllib3.exceptions.HTTPError as error:
             raise ClusterError(
                 f"{what}: cannot reach {self._host}: {responses.cause(error)}: check the address, "
                 "the network and the CA certificate",
                 transient=not responses.is_refused_certificate(error),
             ) from error
+        if not is_success:
+            responses.refuse(answer, self.context.user)
+        return answer
 
 
 def _rule(rule: Json) -> Json:

@@ -80,9 +80,26 @@ class AnswerTooLargeError(ClusterError):
 class Answer:
     """An answer that was read to its end."""
 
+    what: str
+    """The request, as messages begin: 'replace Deployment ns/web'."""
     status: int
     data: bytes
     headers: Mapping[str, str]
+
+    @property
+    def body(self) -> Json:
+        """The JSON object of a successful answer; ClusterError for anything else."""
+        with contextlib.suppress(ValueError, RecursionError):
+            body = _decode(self.data)
+            if isinstance(body, dict):
+                return body
+        raise _shape_error(self.what, "a JSON object", self.status)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the server warns of in the headers."""
+        texts = _WARNING.findall(self.headers.get("Warning", ""))
+        return tuple(re.sub(r"\\(.)", r"\1", text) for text in texts)
 
 
 def read(
@@ -117,7 +134,7 @@ def read(
     except BaseException:
         response.close()
         raise
-    return Answer(response.status, bytes(data), response.headers)
+    return Answer(what, response.status, bytes(data), response.headers)
 
 
 def _chunks(response: Any) -> Iterator[bytes]:
@@ -222,15 +239,6 @@ def _expect(condition: bool) -> None:
         raise ValueError
 
 
-def parse_answer(what: str, answer: Answer) -> Json:
-    """Return the JSON object of a successful answer; ClusterError for anything else."""
-    with contextlib.suppress(ValueError, RecursionError):
-        body = _decode(answer.data)
-        if isinstance(body, dict):
-            return body
-    raise _shape_error(what, "a JSON object", answer.status)
-
-
 _HALVES = re.compile(rb"\\u[dD][89a-fA-F]")
 """How halves of a letter (surrogates) are written."""
 
@@ -257,23 +265,16 @@ _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 """An entry of a ``Warning`` header: code, agent, text (RFC 7234, 5.5)."""
 
 
-def warnings(answer: Answer) -> tuple[str, ...]:
-    """Return what the server warns of in the headers of an answer."""
-    texts = _WARNING.findall(answer.headers.get("Warning", ""))
-    return tuple(re.sub(r"\\(.)", r"\1", text) for text in texts)
-
-
-def refuse(what: str, answer: Answer, user: str | None = None) -> NoReturn:
+def refuse(answer: Answer, user: str | None = None) -> NoReturn:
     """Raise the ClusterError for an answer that is no success.
 
-    :param what: the request, as the message begins: 'replace Deployment ns/web'.
     :param answer: its body should be a Status object.
     :param user: whose credentials were sent, as the kubeconfig calls it.
     """
-    status, headers = answer.status, answer.headers
+    what, status, headers = answer.what, answer.status, answer.headers
     body: Json = {}
     with contextlib.suppress(ClusterError):
-        body = parse_answer(what, answer)
+        body = answer.body
     reason, message = str(body.get("reason", "")), str(body.get("message", ""))
     details = body.get("details")
     causes = (details.get("causes") if isinstance(details, dict) else None) or ()

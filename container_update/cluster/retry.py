@@ -13,7 +13,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 from container_update.cluster.rights import missing_rights
 from container_update.model import context_threads
@@ -33,6 +33,7 @@ from container_update.model.objects import Collection, Json, ObjectKey
 LOG = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer")
+P = ParamSpec("P")
 
 CONCURRENT_REQUESTS = 16
 """Of one operation, watches and the lease aside: the next one is sent when one is answered, so that
@@ -48,17 +49,19 @@ class Retries:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
+        self._slots = threading.BoundedSemaphore(CONCURRENT_REQUESTS)
         self._answered = threading.Event()
         self._told: set[str] = set()
         """The errors that were logged as warnings: each of them once."""
 
-    def send(self, request: Callable[[], Answer]) -> Answer:
+    def send(self, request: Callable[P, Answer], *of: P.args, **more: P.kwargs) -> Answer:
         """Return what *request* returns, in the end, or raise its last ClusterError."""
         began = time.monotonic()
         deadline, pause = began + self._seconds, _FIRST_PAUSE
         while True:
             try:
-                answer = request()
+                with self._slots:
+                    answer = request(*of, **more)
             except ClusterError as error:
                 if error.status is not None:
                     self._answered.set()
@@ -90,7 +93,6 @@ class RetryingReader:
         self._cluster = cluster
         self.access, self.journal_key = cluster.access, cluster.journal_key
         self._retries = Retries(seconds)
-        self._slots = threading.BoundedSemaphore(CONCURRENT_REQUESTS)
         self._rights: dict[str, Callable[[], Callable[[Right], bool]]] = {}
         """Those that were asked for, by namespace."""
 
@@ -105,16 +107,9 @@ class RetryingReader:
         inner = self._cluster
         return inner.unretried if isinstance(inner, RetryingReader) else inner
 
-    def _try(self, call: Callable[[], Answer]) -> Answer:
-        def attempt() -> Answer:
-            with self._slots:
-                return call()
-
-        return self._retries.send(attempt)
-
     def list(self, collection: Collection, keep: Keep | None = None) -> Listing:
         """See Cluster."""
-        return self._try(lambda: self._cluster.list(collection, keep))
+        return self._retries.send(self._cluster.list, collection, keep)
 
     def watch(
         self, collection: Collection, resource_version: str, seconds: float
@@ -124,7 +119,7 @@ class RetryingReader:
 
     def get(self, key: ObjectKey) -> Json | None:
         """See Cluster."""
-        return self._try(lambda: self._cluster.get(key))
+        return self._retries.send(self._cluster.get, key)
 
     def log(self, pod: ObjectKey, container: str, *, previous: bool, lines: int, limit: int) -> str:
         """See Cluster; not retried, nothing depends on it."""
@@ -132,11 +127,11 @@ class RetryingReader:
 
     def look_up_versions(self, group: str, kind: str) -> frozenset[str]:
         """See Cluster."""
-        return self._try(lambda: self._cluster.look_up_versions(group, kind))
+        return self._retries.send(self._cluster.look_up_versions, group, kind)
 
     def dry_run(self, verb: DryRunVerb, body: Json) -> DryRun:
         """See Cluster."""
-        return self._try(lambda: self._cluster.dry_run(verb, body))
+        return self._retries.send(self._cluster.dry_run, verb, body)
 
     def ask_rights(self, namespace: str) -> None:
         """Begin to ask for the rights in a namespace, which :meth:`missing_rights` tells then."""
@@ -144,7 +139,7 @@ class RetryingReader:
 
     def rights_in(self, namespace: str) -> Callable[[Right], bool]:
         """See Cluster."""
-        return self._try(lambda: self._cluster.rights_in(namespace))
+        return self._retries.send(self._cluster.rights_in, namespace)
 
     def missing_rights(self, rights: Sequence[Right]) -> tuple[Right, ...]:
         """See Cluster."""
@@ -179,25 +174,25 @@ class RetryingCluster(RetryingReader):
         guarded._may_write = may_write
         return guarded
 
-    def _write(self, call: Callable[[], Answer]) -> Answer:
-        def attempt() -> Answer:
+    def _write(self, write: Callable[P, Answer], *of: P.args, **more: P.kwargs) -> Answer:
+        def write_guarded() -> Answer:
             self._may_write()
-            return call()
+            return write(*of, **more)
 
-        return self._try(attempt)
+        return self._retries.send(write_guarded)
 
     def create(self, body: Json) -> Json:
         """See Cluster."""
-        return self._write(lambda: self._cluster.create(body))
+        return self._write(self._cluster.create, body)
 
     def replace(self, body: Json) -> Json:
         """See Cluster."""
-        return self._write(lambda: self._cluster.replace(body))
+        return self._write(self._cluster.replace, body)
 
     def delete(self, key: ObjectKey, **how: Any) -> None:
         """See Cluster."""
-        self._write(lambda: self._cluster.delete(key, **how))
+        self._write(self._cluster.delete, key, **how)
 
     def evict(self, key: ObjectKey, *, uid: str | None = None) -> None:
         """See Cluster."""
-        self._write(lambda: self._cluster.evict(key, uid=uid))
+        self._write(self._cluster.evict, key, uid=uid)
