@@ -150,6 +150,11 @@ class Informer:
             keys = [key for owner in owners for key in self._owned_by(owner)]
             return self._by_name(key for key in keys if (key.group, key.kind) == POD)
 
+    def pods_or_itself(self, workload: Json) -> tuple[Json, ...]:
+        """Return the pods that a workload controls; of a bare Pod the Pod."""
+        kind = kind_of_body(workload)
+        return (workload,) if kind is not None and kind.is_pod else self.pods_of(workload)
+
     def replica_sets_of(self, workload: Json) -> tuple[Json, ...]:
         """Return the ReplicaSets that a workload controls, as last seen, by owner references."""
         with self.lock:

@@ -41,7 +41,6 @@ from container_update.planning import permissions
 from container_update.planning.steps import ManifestStep, object_steps
 from container_update.planning.steps.new_objects import new_object
 from container_update.workloads import ownership
-from container_update.workloads.registry import known_kind
 
 LOG = logging.getLogger(__name__)
 
@@ -303,6 +302,6 @@ def restarted_pods(
         live = informer.get(key)
         has_new_pods = result.step.starts_pods or result.step.action is Action.HAND_OVER
         if live is not None and has_new_pods:
-            pods = (live,) if known_kind(key).is_pod else informer.pods_of(live)
+            pods = informer.pods_or_itself(live)
             restarted[key] = tuple(pod["metadata"]["name"] for pod in pods)
     return restarted

@@ -89,7 +89,7 @@ class Diagnostician:
         kind, live = kind_of(key), self.informer.get(key)
         if kind is None or live is None:
             return None, None
-        pods = [live] if kind.is_pod else self.informer.pods_of(live)
+        pods = self.informer.pods_or_itself(live)
         if kind.runs_to_completion:  # the informer keeps pods of those that run on
             pods = ownership.owned_pods(live, self.informer.everything(POD), ())
         failing = [

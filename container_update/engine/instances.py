@@ -247,12 +247,11 @@ def _is_workload_of(body: Json, instance_id: str | None, keys: Container[ObjectK
 
 def _state(key: ObjectKey, body: Json, informer: Informer) -> WorkloadState:
     kind = known_kind(key)
-    pods = (body,) if kind.is_pod else informer.pods_of(body)
     desired = ready = updated = 1
     if not kind.runs_to_completion:
         counts = kind.counts(body)
         desired, ready, updated = counts.desired, counts.ready, counts.updated
-    troubles = (pod_status.problem(pod) for pod in pods)
+    troubles = (pod_status.problem(pod) for pod in informer.pods_or_itself(body))
     images = tuple(dict.fromkeys(pod_template.images(body).values()))
     created = str(body["metadata"].get("creationTimestamp", ""))
     trouble = next(filter(None, troubles), "")

@@ -11,7 +11,6 @@ from container_update.engine.context import ExecutionContext
 from container_update.model.objects import ObjectKey
 from container_update.model.pauses import GateStep, HoldStep
 from container_update.model.scripts import NEW, OLD, ScriptReport, ScriptStep, VduChange
-from container_update.workloads.registry import known_kind
 
 _PATIENCE = 3
 """How many questions in a row may stay without a usable answer."""
@@ -48,7 +47,7 @@ class ScriptExecutor:
         informer = self._waiter.informer
         if (live := informer.get(key)) is None:
             return {}
-        pods = (live,) if known_kind(key).is_pod else informer.pods_of(live)
+        pods = informer.pods_or_itself(live)
         return {pod["metadata"]["name"]: pod.get("status", {}).get("podIP", "") for pod in pods}
 
 
