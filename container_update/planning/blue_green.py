@@ -59,6 +59,8 @@ class Pair:
     live: Json
     """The old one."""
     new: Manifest
+    body: Json
+    """The new manifest, with what other clients have written into the old one."""
     old: Manifest | None
     uses: tuple[ChangedUse, ...]
     """Configuration that changes and that the old one uses."""
@@ -71,7 +73,7 @@ class Pair:
     @property
     def new_pods(self) -> Json:
         """The labels of the new pods, without a release label."""
-        return labels.pod_labels(self.new.body)
+        return labels.pod_labels(self.body)
 
 
 class BlueGreenPlanner(Strategy):
@@ -116,7 +118,8 @@ class BlueGreenPlanner(Strategy):
         self.config.refuse_unfit(blue, live)
         self._refuse_foreign(blue, old, live)
         refuse_idle(new)
-        return Pair(blue, live, new, old, uses)
+        body = self._merge_others(new, old, labels.without_own_marks(live, new.body))
+        return Pair(blue, live, new, body, old, uses)
 
     @cached_property
     def release(self) -> str:
@@ -131,7 +134,7 @@ class BlueGreenPlanner(Strategy):
     def needs_release(self) -> bool:
         """The package's own labels do not distinguish old from new pods."""
         return any(
-            labels.overlap(pair.live, pair.new.body)
+            labels.overlap(pair.live, pair.body)
             or any(self._mixes(service, pair) for service in self.packages.new.values())
             for pair in self.pairs.values()
         )
@@ -278,9 +281,8 @@ class BlueGreenPlanner(Strategy):
 
     def _new_body(self, pair: Pair) -> Json:
         """Return the new Deployment under the name of its manifest."""
-        body = self._merge_others(pair.new, pair.old, pair.live)
         dropped = dropped_metadata(pair.old, pair.new)
-        body = with_metadata_of_others(body, pair.live, dropped)
+        body = with_metadata_of_others(pair.body, pair.live, dropped)
         if self.needs_release:
             body = labels.with_release(body, self.release)
         body = with_recorded_digest(body, manifest_digest(pair.new.body))
@@ -384,7 +386,8 @@ class BlueGreenPlanner(Strategy):
             self._refuse_losers(
                 new, labels.selector_of(live or {}), labels.selector_of(body), pairs
             )
-        return with_recorded_digest(body, manifest_digest(new.body))
+        content = with_recorded_digest(body, manifest_digest(new.body))
+        return self._with_choices(content, new, live)
 
     def service_body(self, new: Manifest, live: Json) -> Json:
         """Return a Service's manifest for the new pods, with what others have written."""

@@ -66,6 +66,19 @@ def without_release(service: Json) -> Json:
     return {**service, "spec": {**service["spec"], "selector": kept}}
 
 
+def without_own_marks(old: Json, new: Json) -> Json:
+    """Return an old Deployment without what marks its pods as its own: the labels of its selector
+    that a new one does not have, and the digest of their configuration."""
+    changed = pod_template.with_digest(old, None)
+    selector, metadata = selector_of(old), pod_labels(changed)["metadata"]
+    names = {*(selector.get("matchLabels") or ())}
+    names |= {each.get("key") for each in selector.get("matchExpressions") or ()}
+    names -= (pod_labels(new)["metadata"].get("labels") or {}).keys()
+    kept = {n: value for n, value in (metadata.get("labels") or {}).items() if n not in names}
+    metadata["labels"] = kept
+    return changed
+
+
 def with_release(body: Json, release: str) -> Json:
     """Return a copy whose selector, and pod template, has the release label."""
     changed = copy.deepcopy(body)

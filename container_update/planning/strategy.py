@@ -29,6 +29,7 @@ from container_update.planning.staying import why_it_stays, with_claims_kept
 from container_update.planning.steps import ManifestStep, ObjectStep
 from container_update.planning.steps.manifest import (
     StoredImages,
+    keep_chosen,
     manifest_digest,
     recorded_digest,
     with_recorded_digest,
@@ -188,7 +189,8 @@ class Strategy:
         for key, new in self.packages.new.items():
             live = self.live.get(key) if is_workload(key) else None
             if live is not None and self.packages.concerns(key):
-                before, after = map(release_labels.pod_labels, (live, new.body))
+                body = self._merge_others(new, self.packages.old.get(key), live)
+                before, after = map(release_labels.pod_labels, (live, body))
                 yield followers.Move(key, key.name, before, after)
 
     def workload_step(self, key: ObjectKey) -> Iterator[Step]:
@@ -515,7 +517,15 @@ class Strategy:
         release = release_labels.release_of(live) if live is not None else ""
         if release and new.key.kind in ("Deployment", "Service"):
             body = release_labels.with_release(body, release)
-        return with_recorded_digest(body, manifest_digest(new.body))
+        return self._with_choices(with_recorded_digest(body, manifest_digest(new.body)), new, live)
+
+    def _with_choices(self, content: Json, new: Manifest, live: Json | None) -> Json:
+        """Return content with what the cluster chose for an object that it had once: whoever knows
+        the port of a node finds it again."""
+        once = self.packages.once.get(new.key)
+        for body in filter(None, (live, once)) if once else ():
+            keep_chosen(body, content)
+        return content
 
     def _merge_others(self, new: Manifest, old: Manifest | None, live: Json) -> Json:
         """Return a manifest with what others wrote where the packages agree or say nothing."""

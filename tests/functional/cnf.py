@@ -44,7 +44,8 @@ IMAGES = ("nginx:1.27-alpine", "nginx:1.28-alpine")
 BAD_IMAGE = "bad:missing"
 """One that no registry has."""
 
-GROUPS = {"Pod": "", "ConfigMap": "", "Secret": "", "CronJob": "batch", "Job": "batch"}
+GROUPS = dict.fromkeys(("Pod", "ConfigMap", "Secret", "Service"), "")
+GROUPS |= {"CronJob": "batch", "Job": "batch"}
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from container_update import ClusterError, Plan, change_package, plan_change
+from container_update import ClusterError, Plan, change_package, plan_change, undo
 from tests.functional.cnf import IMAGES, Cnf
 from tests.functional.test_content_of_others import write_as
 from tests.functional.upgrade_types import BLUE_GREEN, CANARY, ROLLING
@@ -76,7 +76,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}
 subjects: [{kind: ServiceAccount, name: w}]
 """
 GROUPS = {"ValidatingWebhookConfiguration": "admissionregistration.k8s.io", "Deployment": "apps"}
-GROUPS |= {"HorizontalPodAutoscaler": "autoscaling"}
+GROUPS |= {"HorizontalPodAutoscaler": "autoscaling", "CronJob": "batch"}
 GROUPS |= {"RoleBinding": "rbac.authorization.k8s.io"}
 MAIN = ("spec", "template", "spec", "containers", 0)
 CA, OTHER_CA = "Cg==", "Q0E="
@@ -240,6 +240,51 @@ def test_an_element_that_another_client_added_stays_each_time(lab: Lab) -> None:
         names = [each["name"] for each in at(lab.live(), lab.case.path[:-1])]
         assert names.count("theirs") == 1
         assert len(names) == 2
+
+
+THEIRS = ("spec", "template", "metadata", "labels", "theirs")
+LABELLED = Case("Deployment", DEPLOYMENT, THEIRS, "theirs")
+JOBS = """apiVersion: batch/v1
+kind: CronJob
+metadata: {name: w}
+spec:
+  schedule: "0 0 1 1 *"
+  jobTemplate:
+    metadata: {labels: {release: "R"}}
+    spec: {template: {metadata: {labels: {release: "R"}}, spec: {restartPolicy: Never, containers: [{name: main, image: IMAGE}]}}}
+"""  # noqa: E501
+OF_JOBS = ("spec", "jobTemplate", *THEIRS[2:])
+OF_PODS_OF_JOBS = ("spec", "jobTemplate", *THEIRS)
+TEMPLATES = {
+    "of pods, RollingUpdate": (LABELLED, ROLLING),
+    "of pods, Blue-Green": (LABELLED, BLUE_GREEN),
+    "of pods, canary": (LABELLED, CANARY),
+    "of Jobs": (Case("CronJob", JOBS, OF_JOBS, "theirs"), ROLLING),
+    "of the pods of Jobs": (Case("CronJob", JOBS, OF_PODS_OF_JOBS, "theirs"), ROLLING),
+}
+
+
+@pytest.mark.parametrize("lab", TEMPLATES.values(), ids=TEMPLATES, indirect=True)
+def test_a_label_that_another_client_gave_a_template_stays_each_time(lab: Lab) -> None:
+    for release in (1, 0, 1):
+        lab.change(release=release)
+        assert at(lab.live(), lab.case.path) == lab.case.theirs
+    undo(lab.cnf.admin, lab.cnf.options, **lab.cnf.where)
+    assert at(lab.live(), lab.case.path) == lab.case.theirs
+
+
+@pytest.mark.parametrize("lab", [(LABELLED, ROLLING)], indirect=True)
+def test_so_does_one_that_it_gave_meanwhile(lab: Lab) -> None:
+    for release in (1, 0):
+        lab.change(release=release)
+    body = lab.live()
+    body["spec"]["template"]["metadata"]["annotations"] = {"theirs": "new"}
+    write_as("theirs", lab.cnf, body)
+    undo(lab.cnf.admin, lab.cnf.options, **lab.cnf.where)
+    live = lab.live()["spec"]["template"]
+    assert live["metadata"]["labels"]["theirs"] == "theirs"
+    assert live["metadata"]["annotations"]["theirs"] == "new"
+    assert live["spec"]["containers"][0]["image"] == IMAGES[1]
 
 
 def drifts(plan: Plan) -> list[str]:

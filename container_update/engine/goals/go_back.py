@@ -32,6 +32,7 @@ from container_update.package import csar
 from container_update.planning.comparison import match
 from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.going_back import Undoing
+from container_update.planning.steps.new_objects import created_again
 
 
 def history(
@@ -261,7 +262,8 @@ def changing_back(before: Revision | None, undone: Sequence[Revision], namespace
             "package before it, or the present one (this program did not install it, it is too "
             f"large, or an earlier revision is gone): {advice}"
         )
-    written = {step.key for each in undone for step in each.object_steps}
+    steps = [step for each in undone for step in each.object_steps]
+    written = {step.key for step in steps}
     new = match.index(then.by_path)
     elsewhere = {key for key in new if key.kind == "Secret" and key.namespace != namespace}
     if lost := elsewhere & written:
@@ -279,4 +281,9 @@ def changing_back(before: Revision | None, undone: Sequence[Revision], namespace
         def_files=then.def_files,
         kept={key: new[key] for key in elsewhere},
         identities=identities,
+        once={
+            step.key: created_again(step.before, step.key.namespace)
+            for step in reversed(steps)
+            if step.before is not None and not step.is_config
+        },
     )

@@ -14,7 +14,9 @@ from typing import Any
 from container_update.model.objects import Json, ObjectKey, Source
 from container_update.model.plan import image_place
 from container_update.planning.comparison import meaning
+from container_update.workloads import pod_template
 from container_update.workloads.api_resources import is_built_in
+from container_update.workloads.registry import kind_of_body
 
 # --- which live Deployment stands in for one that a manifest names ------------------------------
 # A Blue-Green change whose new Deployment bears the old one's name has to give it another one while
@@ -204,9 +206,10 @@ def _elements(value: Any) -> Mapping[Any, Any] | None:
 # --- what another client wrote -------------------------------------------------------------------
 # Who did is in ``metadata.managedFields``. A manager that wrote anything of what the manifest says
 # is one of those who deployed the object, and its other fields are defaults. What all others wrote
-# is theirs: an injected CA, aggregated rules, the settings of an operator. Labels and annotations
-# have rules of their own. Source: Kubernetes
-# documentation, "Server-Side Apply", FieldsV1.
+# is theirs: an injected CA, aggregated rules, the settings of an operator. The object's own labels
+# and annotations have rules elsewhere; to a pod template no server adds any, so that what no
+# manifest says is another client's. Source: Kubernetes documentation, "Server-Side Apply",
+# FieldsV1.
 
 _DEFAULT_KEYS = {"protocol": "TCP"}
 """What identifies an element of a list also where a manifest leaves it out."""
@@ -230,7 +233,7 @@ class Manager:
 def managers(said: Json, live: Json) -> Iterator[Manager]:
     """Yield the others who wrote into a live object; *said*: its manifest."""
     for entry in live["metadata"].get("managedFields") or ():
-        fields = {**(entry.get("fieldsV1") or {}), "f:status": None}
+        fields = {**(entry.get("fieldsV1") or {}), "f:metadata": None, "f:status": None}
         applies = entry.get("operation") == "Apply"
         if not _has_written(fields, said, live, applies):
             yield Manager(str(entry.get("manager")), applies, fields)
@@ -241,7 +244,19 @@ def with_fields_of_others(new: Json, old: Json | None, live: Json) -> Json:
     result = copy.deepcopy(new)
     for manager in managers(new if old is None else old, live):
         _lay(result, old, live, manager.fields)
+    kind = kind_of_body(live)
+    if kind is not None and not kind.is_pod:
+        bodies = result, old or {}, live
+        _lay_template_metadata(*(pod_template.pod_template(body) for body in bodies))
     return result
+
+
+def _lay_template_metadata(into: Json, old: Json, live: Json) -> None:
+    for names in ("labels", "annotations"):
+        said, before, now = ((t.get("metadata") or {}).get(names) or {} for t in (into, old, live))
+        theirs = {name: now[name] for name in now if name not in said and name not in before}
+        if theirs:
+            into["metadata"] = {**(into.get("metadata") or {}), names: {**said, **theirs}}
 
 
 def _has_written(
@@ -291,7 +306,7 @@ def _parts(tree: _Tree, live: Any) -> Iterator[tuple[_Step, _Tree, Any]]:
     """Yield the fields and elements of a live value that a tree names, with what is below."""
     for name, below in tree.items():
         sort, _, text = name.partition(":")
-        if sort in ("f", "k") and text != "metadata":
+        if sort in ("f", "k"):
             step: _Step = text if sort == "f" else json.loads(text)
             value = _part(live, step)
             if value is not None and isinstance(below, Mapping):

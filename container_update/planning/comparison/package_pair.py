@@ -45,6 +45,8 @@ class Packages:
     """Listed objects that are not applied: they are of VDUs that do not change."""
     identities: tuple[PackageIdentity, ...] = ()
     """The old package and the new one; empty where they are not known."""
+    once: Mapping[ObjectKey, Json] = field(default_factory=dict)
+    """Objects as they were, before what an undo goes back behind."""
 
     @property
     def keys(self) -> tuple[ObjectKey, ...]:

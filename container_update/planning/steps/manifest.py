@@ -158,13 +158,13 @@ class ManifestStep(WorkloadStep):
             return live
         changed = _with_fields(live, self._manifest)
         metadata.lay_over(changed, self._manifest, self.dropped)
-        _keep(live, changed)
+        keep_chosen(live, changed)
         _keep_storage(live, changed)
         if self.before is not None:
             changed = with_live_limits(changed, self.before, live)
         kind = kind_of(self.key)
-        if kind is not None and not kind.is_pod:
-            self._lay_over_template_annotations(live, changed)
+        if kind is not None and not kind.is_pod and self.digest is not None:
+            changed = pod_template.with_digest(changed, self.digest)
         return changed
 
     def without_change(self, live: Json) -> Json:
@@ -269,19 +269,6 @@ class ManifestStep(WorkloadStep):
         assert self.content is not None, "only a deletion has no manifest"
         return self.content
 
-    def _lay_over_template_annotations(self, live: Json, changed: Json) -> None:
-        """Keep others' annotations on the pod template: taking one away would restart pods."""
-        template = pod_template.pod_template(changed)
-        own = template.get("metadata") or {}
-        old = (pod_template.pod_template(live).get("metadata") or {}).get("annotations") or {}
-        gone = {name for kind, name in self.dropped if kind == metadata.TEMPLATE_ANNOTATIONS}
-        merged = {**old, **(own.get("annotations") or {})}
-        annotations = {name: value for name, value in merged.items() if name not in gone}
-        if self.digest is not None:
-            annotations[pod_template.DIGEST_ANNOTATION] = self.digest
-        template["metadata"] = {**own}
-        metadata.assign(template["metadata"], "annotations", annotations)
-
 
 def _agrees(manifest: Json, live: Json) -> bool:
     pointer = _POINTERS.get(str(live.get("kind")))
@@ -315,7 +302,7 @@ def _with_fields(live: Json, source: Json) -> Json:
     return copy.deepcopy({**given, **kept})
 
 
-def _keep(live: Json, changed: Json) -> None:
+def keep_chosen(live: Json, changed: Json) -> None:
     """Take over what the cluster chose."""
     _keep_replicas(live, changed)
     kind = str(changed.get("kind"))

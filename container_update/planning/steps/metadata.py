@@ -8,12 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from container_update.model.objects import Json, Manifest
-from container_update.workloads import pod_template
 
 _FIELDS = ("labels", "annotations")
-
-TEMPLATE_ANNOTATIONS = "template annotations"
-"""In ``Dropped``: an annotation that only the old manifest's pod template had."""
 
 _OF_ONE_OBJECT = (
     "container-update/",
@@ -24,7 +20,7 @@ _OF_ONE_OBJECT = (
 """How the names begin of what is about one object, and not about the one in its place."""
 
 Dropped = tuple[tuple[str, str], ...]
-"""(field, name) of what only the old manifest had: 'labels', 'annotations' or the above."""
+"""(field, name) of what only the old manifest had: 'labels' or 'annotations'."""
 
 
 def dropped_metadata(old: Manifest | None, new: Manifest) -> Dropped:
@@ -36,11 +32,7 @@ def dropped_metadata(old: Manifest | None, new: Manifest) -> Dropped:
 
 def stated_metadata(body: Json) -> frozenset[tuple[str, str]]:
     """Return the labels and annotations that a manifest has, as those of ``Dropped``."""
-    template = pod_template.pod_template(body)
-    of_template = {} if template is body else template.get("metadata") or {}
-    stated = {field: body["metadata"].get(field) for field in _FIELDS}
-    stated[TEMPLATE_ANNOTATIONS] = of_template.get("annotations")
-    return frozenset((field, name) for field, names in stated.items() for name in names or ())
+    return frozenset((f, name) for f in _FIELDS for name in body["metadata"].get(f) or ())
 
 
 def lay_over(changed: Json, manifest: Json, removed: Dropped) -> None:
@@ -55,16 +47,13 @@ def lay_over(changed: Json, manifest: Json, removed: Dropped) -> None:
 
 
 def with_metadata_of_others(body: Json, live: Json, dropped: Dropped) -> Json:
-    """Return a workload that takes the place of a live one, with the other labels and annotations
-    of that one, and the other annotations of its pod template."""
+    """Return a workload in the place of a live one, with its other labels and annotations."""
     result = copy.deepcopy(body)
-    own = pod_template.pod_template(result).setdefault("metadata", {})
-    its = pod_template.pod_template(live).get("metadata") or {}
-    places = [(field, field, result["metadata"], live["metadata"]) for field in _FIELDS]
-    for kind, field, into, found in (*places, (TEMPLATE_ANNOTATIONS, "annotations", own, its)):
-        names = [n for n in found.get(field) or () if not n.startswith(_OF_ONE_OBJECT)]
-        others = {name: found[field][name] for name in names if (kind, name) not in dropped}
-        assign(into, field, {**others, **(into.get(field) or {})})
+    own = result["metadata"]
+    for field in _FIELDS:
+        found = live["metadata"].get(field) or {}
+        names = [n for n in found if not n.startswith(_OF_ONE_OBJECT) and (field, n) not in dropped]
+        assign(own, field, {**{n: found[n] for n in names}, **(own.get(field) or {})})
     return result
 
 
@@ -75,7 +64,7 @@ def written_metadata(
     own = [(field, name) for field in _FIELDS for name in manifest["metadata"].get(field) or ()]
     if before is not None:
         own = [e for e in own if value_of(before, *e) != value_of(manifest, *e)]
-    return [*own, *(entry for entry in removed if entry[0] in _FIELDS)]
+    return [*own, *removed]
 
 
 def restore(changed: Json, before: Json, names: list[tuple[str, str]]) -> None:

@@ -18,6 +18,7 @@ from container_update import (
     Plan,
     PlanError,
     UpdateRequest,
+    change_package,
     connect,
     history,
     install,
@@ -31,7 +32,9 @@ from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite
 from tests.functional.change_vnfpkg.site import INSTANCE, V1, V2, Arguments, Release
+from tests.functional.cnf import IMAGES, Cnf
 from tests.functional.manifests import config_map
+from tests.functional.real import REAL
 from tests.functional.upgrade_types import BLUE_GREEN, ROLLING
 from tests.internals.core import Action, ObjectKey
 
@@ -189,3 +192,58 @@ def test_where_nothing_says_what_was_there_before_the_message_says_how_to_go_bac
     with pytest.raises(PlanError, match=f"back, from {third} to {first}$"):
         site.undo(revision=1)
     assert site.is_at("v3")
+
+
+# --- what the cluster chose ---------------------------------------------------------------------
+
+PORT = """apiVersion: v1
+kind: Service
+metadata: {name: port}
+spec: {type: NodePort, selector: {app: w}, ports: [{port: 80}]}
+"""
+GOES = {
+    "is deleted": None,
+    "gets another type": PORT.replace("NodePort", "ClusterIP"),
+}
+"""What the change does with a Service that has a port of each node."""
+
+
+@pytest.mark.parametrize("upgrade_type", [BLUE_GREEN, ROLLING])
+@pytest.mark.parametrize("new", GOES.values(), ids=GOES)
+def test_a_service_gets_the_port_of_the_node_that_it_had(
+    new: str | None, upgrade_type: str, cnf: Cnf
+) -> None:
+    def files(image: str, service: str | None) -> dict[str, str]:
+        pods = {"w.yaml": manifests.workload("Deployment", image=image)}
+        return pods | ({"port.yaml": service} if service else {})
+
+    def chosen() -> tuple[int, str]:
+        spec = cnf.get("Service", "port")["spec"]
+        return spec["ports"][0]["nodePort"], spec["clusterIP"]
+
+    old, after = cnf.package(files(IMAGES[0], PORT)), cnf.package(files(IMAGES[1], new))
+    install(old, cnf.admin, options=cnf.options, **cnf.where)
+    before = chosen()
+    parameters = {"vnfdId": "unknown", "additionalParams": {"upgrade_type": upgrade_type}}
+    change_package(parameters, cnf.admin, cnf.options, old=old, new=after, **cnf.where)
+    undo(cnf.admin, cnf.options, **cnf.where)
+    assert chosen() == before
+
+
+@pytest.mark.skipif(not REAL, reason="the embedded cluster gives a port of its nodes twice")
+def test_where_another_service_has_that_port_by_now_the_undo_says_so(cnf: Cnf) -> None:
+    pods = {"w.yaml": manifests.workload("Deployment")}
+    old, after = cnf.package({**pods, "port.yaml": PORT}), cnf.package(pods)
+    install(old, cnf.admin, options=cnf.options, **cnf.where)
+    port = cnf.get("Service", "port")["spec"]["ports"][0]["nodePort"]
+    parameters = {"vnfdId": "unknown", "additionalParams": {"upgrade_type": ROLLING}}
+    change_package(parameters, cnf.admin, cnf.options, old=old, new=after, **cnf.where)
+    spec = {"type": "NodePort", "ports": [{"port": 80, "nodePort": port}]}
+    metadata = {"name": "other", "namespace": cnf.namespace}
+    other = {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
+    cnf.admin.create(other)
+    with pytest.raises(ContainerUpdateError, match=r"Service .*/port: .*already allocated"):
+        undo(cnf.admin, cnf.options, **cnf.where)
+    cnf.admin.delete(cnf.key("Service", "other"))
+    undo(cnf.admin, cnf.options, **cnf.where)
+    assert cnf.get("Service", "port")["spec"]["ports"][0]["nodePort"] == port

@@ -104,12 +104,9 @@ def test_labels_are_laid_over_and_those_of_the_old_manifest_alone_go() -> None:
     assert wanted["metadata"]["labels"] == {"tacker_vnf_instance_id": "i", "new": "y"}
 
 
-def test_annotations_of_others_on_the_pod_template_stay_so_that_nothing_restarts_for_them() -> None:
-    wanted = step().with_change(LIVE)
-    assert wanted["spec"]["template"]["metadata"]["annotations"] == {"theirs": "kept"}
-    with_digest = step(digest="d").with_change(LIVE)
-    annotations = with_digest["spec"]["template"]["metadata"]["annotations"]
-    assert annotations == {"theirs": "kept", DIGEST_ANNOTATION: "d"}
+def test_the_digest_of_the_configuration_is_on_the_pod_template() -> None:
+    wanted = step(digest="d").with_change(LIVE)
+    assert wanted["spec"]["template"]["metadata"]["annotations"] == {DIGEST_ANNOTATION: "d"}
 
 
 def test_there_and_back_is_where_it_was() -> None:
