@@ -50,7 +50,7 @@ from tests.functional.manifests import ENV, config_map, workload
 from tests.functional.promise import JOURNAL, PART, RECORDS, TAKEN_OVER, settled
 from tests.functional.real import REAL
 from tests.functional.upgrade_types import BLUE_GREEN
-from tests.functional.verbs import NEW, NOTHING, OLD, VERBS, Verb
+from tests.functional.verbs import ENDS_OF_A_HOLD, NEW, NOTHING, OLD, VERBS, Verb
 from tests.internals.core import Collection, KubernetesCluster, ObjectKey, build, main
 
 OPTIONS = Options(timeout=120, undo_timeout=120, grace_period=5, drain_seconds=0.05)
@@ -307,14 +307,7 @@ def perform(kubeconfig: str, verb: Verb, place: Any) -> None:
 # --- the verbs ------------------------------------------------------------------------------------
 
 
-def _end_of_hold(name: str, act: Callable[..., Outcome | None], **more: Any) -> Verb:
-    def end(place: Place, cluster: Any) -> Outcome | None:
-        return act(cluster, OPTIONS, **place.where)
-
-    return Verb(name, end, command=lambda _: [name, "--yes"], **more)
-
-
-ALL = (*VERBS, _end_of_hold("promote", promote), _end_of_hold("abort", abort, new=OLD))
+ALL = (*VERBS, *ENDS_OF_A_HOLD)
 BY_NAME = {verb.name: verb for verb in ALL}
 
 INTERRUPTED, HELD = ("resume", "rollback"), ("promote", "abort")

@@ -6,10 +6,12 @@ from __future__ import annotations
 import io
 import itertools
 import json
+import os
 import re
+import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stderr, suppress
 from pathlib import Path
 from threading import Event as Flag
 from typing import Any, get_args
@@ -242,18 +244,81 @@ def stopped_at(
         if isinstance(event, kind) and next(events) == number:
             cancel.request("by the test", keep_journal=leaves)
 
-    states, place = [verb.new], f"stopped at event {number}"
     try:
         verb.act(site, site.lab.cluster, cancel=cancel, progress=stop)
     except UpdateInterruptedError as error:
-        says_it_is_left = "Everything is as before" not in str(error)
-        is_left = status(**where(site)).record is not None
-        states = recovered(site, verb, number) if leaves else [verb.old]
+        check_end(site, verb, number, str(error), leaves=leaves)
     else:
-        says_it_is_left = is_left = False
-    assert says_it_is_left is is_left, place
-    assert site.differences(*states) == [], place
+        check_end(site, verb, number, "", leaves=leaves)
     return bool(cancel)
+
+
+def check_end(site: Site, verb: Verb, number: int, told: str, *, leaves: bool) -> None:
+    """Check what a run leaves that was stopped at one of its events.
+
+    :param told: why it ended before its end; '': it did not.
+    """
+    place = f"stopped at event {number}: {told}"
+    is_left = status(**where(site)).record is not None
+    assert is_left is (told != "" and "Everything is as before" not in told), place
+    states = [verb.new]
+    if told:
+        states = recovered(site, verb, number) if leaves else [verb.old]
+    assert site.differences(*states) == [], place
+
+
+COMMANDS = [verb for verb in (*VERBS, *ENDS_OF_A_HOLD) if verb.command]
+LEAVE_IT = ("resume", "rollback", "promote", "abort")
+"""Commands that end an operation: a signal leaves it for another one."""
+
+
+class Signalling(io.StringIO):
+    """The output of a command that gets SIGTERM at one of the events in it, and goes on only when
+    it has noticed that."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.stderr, self._number, self._events = io.StringIO(), number, itertools.count(1)
+        self.is_signalled = False
+
+    def write(self, text: str) -> int:
+        """See the class."""
+        is_event = json.loads(text)["kind"] == "Event"
+        if is_event and next(self._events) == self._number:
+            self.is_signalled = True
+            os.kill(os.getpid(), signal.SIGTERM)
+            until(lambda: "a second signal" in self.stderr.getvalue())
+        return super().write(text)
+
+
+@pytest.mark.parametrize("verb", COMMANDS, ids=[verb.name for verb in COMMANDS])
+@in_circles(Circle.DEFAULT, Circle.THOROUGH)
+def test_a_command_that_gets_a_signal_at_any_event_undoes_it_or_leaves_it(
+    verb: Verb, circle: Circle, lab: Lab
+) -> None:
+    ways = (True,) if verb.name in LEAVE_IT else (False, True)
+    if circle is Circle.DEFAULT:  # by turns
+        ways = ways[COMMANDS.index(verb) % len(ways) :][:1]
+    for leaves in ways:
+        for number in STOPPED_AT[circle]:
+            with arranged(lab, verb) as site:
+                if not signalled_at(site, verb, number, leaves=leaves):
+                    break
+
+
+def signalled_at(site: Site, verb: Verb, number: int, *, leaves: bool) -> bool:
+    """Signal a command at one of its events, and check what it leaves; return whether it has so
+    many."""
+    assert verb.command is not None
+    words = [*verb.command(site), *site.options, "--progress", "json"]
+    words += ["--leave-on-signal"] if leaves and verb.name not in LEAVE_IT else []
+    out = Signalling(number)
+    with redirect_stderr(out.stderr):
+        exit_status = main([*words, "--kubeconfig", site.lab.kubeconfig], out)
+    told = "" if exit_status == 0 else out.getvalue().splitlines()[-1]
+    assert exit_status in {0, UpdateInterruptedError.exit_status}, told
+    check_end(site, verb, number, told, leaves=leaves)
+    return out.is_signalled
 
 
 @promise("undo")

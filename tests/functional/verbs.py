@@ -455,8 +455,8 @@ VERBS = (
 )
 
 ENDS_OF_A_HOLD = (
-    Verb("promote", _promote, held),
-    Verb("abort", _abort, held, new=OLD, resumed=(NEW,)),
+    Verb("promote", _promote, held, command=lambda _: ["promote"]),
+    Verb("abort", _abort, held, new=OLD, resumed=(NEW,), command=lambda _: ["abort"]),
 )
 """Verbs that end a change that waits for a person."""
 
