@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 pytest.importorskip("openstack", reason="the extra openstack is not installed")
 
@@ -55,3 +56,17 @@ def test_tackers_tests_of_vnfs_of_servers_pass_with_our_script(
     failed = {name: each.reason for name, each in results.items() if each.outcome == "failed"}
     assert failed == {}
     assert any(each.operations for each in results.values())
+
+
+@pytest.mark.parametrize(
+    "package", [name for packages in suites.NO_DRIVER.values() for name in packages]
+)
+def test_a_package_whose_tests_run_with_tackers_drivers_alone_maps_no_operation(
+    package: str, sources: Path
+) -> None:
+    folder = sources / "samples/tests/etc/samples/etsi/nfv" / package
+    vnfds = [yaml.safe_load(file.read_text()) for file in folder.glob("Definitions/*_df_*.yaml")]
+    nodes = [node for vnfd in vnfds for node in vnfd["topology_template"]["node_templates"].values()]
+    operations = [node["interfaces"]["Vnflcm"] for node in nodes if "interfaces" in node]
+    assert operations
+    assert not any(script for each in operations for script in each.values())
