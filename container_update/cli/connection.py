@@ -35,13 +35,14 @@ def add_package_arguments(
     :param recorded: a record may stand for the old one.
     """
     add = command.add_argument
-    or_plan = "; or a file of 'plan --out'" if saved else ""
-    add("old", metavar="OLD", help=f"the current package: {PACKAGE}{or_plan}")
-    record = "; OLD defaults to the one on record"
-    if recorded:
-        command.usage = f"{command.prog} [OPTION ...] [OLD] NEW"  # a single one is the new one
-    add("new", metavar="NEW", nargs="?" if recorded else None,
-        help=f"the new package{record if recorded else ''}")  # fmt: skip
+    if recorded:  # a single one is the new one
+        or_plan = "; or one file of 'plan --out'" if saved else ""
+        add("old", metavar="[OLD] NEW", help="the current package (default: the one on record) "
+            f"and the new one, each {PACKAGE}{or_plan}")  # fmt: skip
+        add("new", nargs="?", help=argparse.SUPPRESS)
+    else:
+        add("old", metavar="OLD", help=f"the current package: {PACKAGE}")
+        add("new", metavar="NEW", help="the new package")
     hide(add("--def-file", action="append", default=[], metavar="PATH",
         help="a def-file of the instance (repeatable; default: all of OLD)"))  # fmt: skip
 
@@ -125,11 +126,15 @@ def connected_cluster(parsed: argparse.Namespace) -> KubernetesCluster:
     return cluster
 
 
+def _sources(parsed: argparse.Namespace) -> list[str]:
+    """Return the packages that describe what the VNF is to have, or has."""
+    named = (getattr(parsed, name, None) for name in ("old", "new", "package"))
+    return [each for each in named if isinstance(each, str) and each]
+
+
 def _namespace_of_packages(parsed: argparse.Namespace, default: str) -> str:
     """Return the only namespace that the objects of the packages name; '': some name none."""
-    named = (getattr(parsed, name, None) for name in ("old", "new", "package"))
-    sources = [each for each in named if isinstance(each, str) and each]
-    if not sources:
+    if not (sources := _sources(parsed)):
         return ""
     from container_update.engine.read_packages import named_namespaces  # noqa: PLC0415
 
@@ -166,13 +171,19 @@ def find_instance(parsed: argparse.Namespace, cluster: KubernetesCluster) -> str
     """Return the id that is given, or else that of the only instance of the namespace.
 
     The empty id is given where the instance without one is meant, beside others.
-    """
-    from container_update.engine.instances import only_instance  # noqa: PLC0415, slow to load
 
-    if parsed.instance_id is not None:
-        parsed.is_without_id = not parsed.instance_id
-        return str(parsed.instance_id) or None
-    return only_instance(cluster, parsed.namespace, option_arguments.read(parsed))
+    :raises PlanError: the id is not known, and no package says what is meant.
+    """
+    from container_update.engine import instances  # noqa: PLC0415, slow to load
+
+    options = option_arguments.read(parsed)
+    if parsed.instance_id is None:
+        return instances.only_instance(cluster, parsed.namespace, options)
+    parsed.is_without_id = not parsed.instance_id
+    instance_id = str(parsed.instance_id) or None
+    if not _sources(parsed):
+        instances.refuse_unknown(cluster, parsed.namespace, instance_id, options)
+    return instance_id
 
 
 def with_uninstalled(

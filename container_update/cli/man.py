@@ -53,7 +53,8 @@ def commands(parser: argparse.ArgumentParser) -> Iterator[tuple[argparse.Argumen
 
 def list_arguments(command: argparse.ArgumentParser) -> list[argparse.Action]:
     """Return the arguments of a command, what is no option first."""
-    actions = [action for action in command._actions if action.dest not in _NOT_LISTED]
+    shown = (action for action in command._actions if help_of(action) != argparse.SUPPRESS)
+    actions = [action for action in shown if action.dest not in _NOT_LISTED]
     return sorted(actions, key=lambda action: bool(action.option_strings))
 
 

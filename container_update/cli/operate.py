@@ -59,7 +59,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def add_message_argument(command: argparse.ArgumentParser) -> None:
     """Add the reason, which the history keeps."""
     command.add_argument("-m", metavar="WHY", dest="message", type=_line, default="",
-        help="the reason, one line, which the history shows")  # fmt: skip
+        help="the reason, one line, for the history and for Events")  # fmt: skip
 
 
 def _line(text: str) -> str:

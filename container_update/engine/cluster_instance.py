@@ -30,7 +30,7 @@ from container_update.engine.goal import Goal, Observed
 from container_update.engine.journalled_run import JournalledRun
 from container_update.engine.notes import Notes
 from container_update.engine.recovery import ClusterRecovery, Described, GoOn
-from container_update.engine.undo_events import EventRecorder
+from container_update.engine.workload_events import EventRecorder
 from container_update.model import errors
 from container_update.model.cancellation import CancelToken
 from container_update.model.objects import INSTANCE_LABEL, ObjectKey, namespace_key

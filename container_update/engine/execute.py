@@ -20,7 +20,7 @@ from container_update.engine.executors.pods import ScaleExecutor
 from container_update.engine.executors.table import executor_of
 from container_update.engine.rollout import RolloutWaiter, followed_by
 from container_update.engine.undo import Undo
-from container_update.engine.undo_events import EventRecorder
+from container_update.engine.workload_events import EventRecorder
 from container_update.engine.writer import ChangedByAnotherError, ObjectWriter
 from container_update.model import context_threads, errors
 from container_update.model.cancellation import CancelToken
@@ -79,7 +79,7 @@ class Execution:
     """One run of one plan.
 
     :param informer: has listed the plan's collections; its watches are started here.
-    :param events: records an Event about each workload whose change is undone.
+    :param events: records Events about workloads.
     :param pods_before: for each workload the UIDs of the pods it had before the update.
     :param cancel: cancels the run.
     :param before_undo: called once, before anything is undone.
@@ -144,6 +144,7 @@ class Execution:
                 self._note(noted := number, group)
         else:
             self._make_immutable()
+        self.events.finish()
         return self.results
 
     def _make_immutable(self) -> None:
@@ -320,6 +321,8 @@ class Execution:
         )
         self._results[step.place] = result
         self.progress(result)
+        if step.starts_pods and state is StepState.DONE:
+            self.events.was_done(result, self.informer.live.get(step.key))
         LOG.info("%s: %s: %s (%.1f s)", step.key, step.action.value, state.value, result.seconds)
 
     def _diagnosis(self, step: Step, error: Exception) -> Diagnosis | None:

@@ -25,7 +25,7 @@ from container_update.cluster.lease import (
 from container_update.cluster.retry import RetryingCluster
 from container_update.engine import instances
 from container_update.model.cluster import Cluster
-from container_update.model.errors import ClusterError, PlanError
+from container_update.model.errors import ClusterError
 from container_update.model.objects import Json
 from container_update.model.operation import Freeze
 from container_update.model.options import Options
@@ -53,9 +53,7 @@ def freeze(  # noqa: PLR0913
     :raises PlanError: there is no such instance, or it is frozen already.
     """
     retrying = RetryingCluster(cluster, options.retry_seconds)
-    where = cluster, namespace, instance_id, options
-    if (unknown := instances.unknown_instance(*where)) and not instances.workloads(*where):
-        raise PlanError(f"{unknown} Expected one that is there")
+    instances.refuse_unknown(cluster, namespace, instance_id, options)
     since = utc_now().isoformat(timespec="seconds")
     end = until.astimezone(timezone.utc).isoformat(timespec="seconds") if until else ""
     wanted = Freeze(origin_of("", ()).who, since, end, why)

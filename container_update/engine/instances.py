@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import difflib
 import logging
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 
+from container_update.cluster import uninstalled
 from container_update.cluster.history import History, UntrustedError, kept_instances
 from container_update.cluster.informer import Informer
 from container_update.cluster.instance_record import InstanceRecord
@@ -63,25 +65,35 @@ def _ids(
     return None if found is None else frozenset(instance_id for _, instance_id in found)
 
 
-def unknown_instance(
-    cluster: ReadOnlyCluster, namespace: str, instance_id: str | None, options: Options
-) -> str:
-    """Return a sentence where a namespace knows other instances than that one, '' elsewhere."""
-    ids = _ids(cluster, namespace, options) if instance_id else None
-    if not ids or instance_id in ids:
-        return ""
-    named = ", ".join(sorted(each or "one without an id" for each in ids))
-    return f"VNF instance {instance_id} is not known in namespace {namespace}, only {named}."
-
-
-def no_instance(
-    cluster: ReadOnlyCluster, namespace: str, instance_id: str | None, options: Options
-) -> str:
-    """Return a sentence where a namespace does not know an instance, or any, else ''."""
+def no_instance(cluster: ReadOnlyCluster, namespace: str, options: Options) -> str:
+    """Return a sentence where a namespace does not know any instance, else ''."""
     if _ids(cluster, namespace, options) == frozenset():
-        named = f"VNF instance {instance_id}" if instance_id else "VNF instance"
-        return f"No {named} is known in namespace {namespace}."
-    return unknown_instance(cluster, namespace, instance_id, options)
+        return f"No VNF instance is known in namespace {namespace}."
+    return ""
+
+
+def refuse_unknown(
+    cluster: ReadOnlyCluster, namespace: str, instance_id: str | None, options: Options
+) -> None:
+    """Refuse an id that no operation, no uninstalled instance and no workload of a namespace has.
+
+    An account that may not look is not refused.
+
+    :raises PlanError: names the instances whose ids are similar, or else all.
+    """
+    ids = _ids(cluster, namespace, options) if instance_id else None
+    if instance_id is None or ids is None or instance_id in ids:
+        return
+    gone = uninstalled.read(RetryingReader(cluster, options.retry_seconds), namespace)
+    if instance_id in {each for _, each, _ in gone}:
+        return
+    refuse_if_known_missing(namespace, cluster)
+    if workloads(cluster, namespace, instance_id, options):  # another program created it
+        return
+    known = sorted(each or "one without an id" for each in ids)
+    near = difflib.get_close_matches(instance_id, known)
+    found = f"the nearest name is {near[0]}" if near else f"it has {', '.join(known) or 'none'}"
+    raise PlanError(f"VNF instance {instance_id} is not known in namespace {namespace}: {found}")
 
 
 def record_of(

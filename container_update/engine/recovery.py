@@ -212,7 +212,8 @@ class ClusterRecovery(Recovery[Operation]):
         hold = record.held_at
         why = f"was aborted ({hold.key.name})" if hold else "was interrupted"
         cause = f"operation {record.operation} {why}"
-        outcome = Outcome(run.execution.plan, run.execution.undo(cause, record.steps))
+        begun = [step for step in record.steps if hold is None or step.group < hold.group]
+        outcome = Outcome(run.execution.plan, run.execution.undo(cause, begun))
         run.execution.refuse_if_lost()
         refuse_incomplete(record, outcome)
         run.end(outcome, cause)

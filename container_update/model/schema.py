@@ -285,7 +285,8 @@ class Number(Schema):
 
     def _inside(self, value: Any, path: FieldPath) -> Iterator[Violation]:
         if not self.least <= value <= self.most:
-            yield Violation(path, self.description, "one that is too large or too small")
+            found = f"{value:.15g}" if abs(value) <= _LARGEST else "one that is too large"
+            yield Violation(path, self.description, found)
 
 
 @dataclass(frozen=True)

@@ -160,3 +160,37 @@ def test_the_event_of_an_undone_update_has_the_reason_that_it_was_given(
     every = Collection("", "Event", cnf.namespace)
     told = [body for body in cnf.admin.list(every).items if body.get("reason") == "UpdateUndone"]
     assert ["(ticket 4711)" in body["message"] for body in told] == [True]
+
+
+def test_the_reason_of_what_was_done_is_in_an_event_of_each_workload(
+    cnf: Cnf, admin_kubeconfig: str
+) -> None:
+    old, new = (
+        cnf.package({f"{n}.yaml": workload("Deployment", n, image=image) for n in "ab"})
+        for image in ("nginx:1.27", "nginx:1.28")
+    )
+    install(old, cnf.admin, namespace=cnf.namespace, instance_id="one", options=cnf.options)
+    said("apply", new, "--kubeconfig", admin_kubeconfig, "-n", cnf.namespace, "-m", "ticket 4711")
+    every = Collection("", "Event", cnf.namespace)
+    told = [body for body in cnf.admin.list(every).items if body.get("reason") == "Updated"]
+    assert {body["message"] for body in told} == {"roll (ticket 4711): done"}
+    assert sorted(body["involvedObject"]["name"] for body in told) == ["a", "b"]
+
+
+@pytest.mark.parametrize("command", ["plan", "apply", "change"])
+def test_a_command_without_a_package_names_what_it_takes(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="64"):
+        main([command])
+    assert "are required: [OLD] NEW\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("steps", ["0,200", "10,101", "ten", "10,,100"])
+def test_percentages_that_are_none_are_named(
+    steps: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    how = ("--upgrade-type", "Canary", f"--canary-steps={steps}")
+    assert main(["change", "old", "new", *how]) == 64
+    told = f"expected whole numbers from 1 to 100 like 10,50,100, found {steps}."
+    assert told in capsys.readouterr().err

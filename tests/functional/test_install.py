@@ -589,6 +589,13 @@ def test_a_kind_that_the_server_does_not_serve_is_told_with_what_to_do(
     assert told in capsys.readouterr().err
 
 
+ADDRESSED = (
+    *("status", "history", "undo", "uninstall", "freeze", "unfreeze"),
+    *("resume", "rollback", "promote", "abort"),
+)
+"""The verbs that may name an instance without a package."""
+
+
 def test_an_instance_that_is_not_there_is_named_with_those_that_are(
     shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -597,14 +604,15 @@ def test_an_instance_that_is_not_there_is_named_with_those_that_are(
     assert shell.run("plan", package, "--instance-id", "ufp")[0] == PlanError.exit_status
     told = f", only of {INSTANCE}: "
     assert told in capsys.readouterr().err
-    status, text = shell.run("uninstall", "--instance-id", "ufp")
-    assert status == 2
-    assert "belongs to VNF instance ufp." in text
-    for verb in ("status", "history"):
-        status, text = shell.run(verb, "--instance-id", "ufp")
-        assert status == 2
-        namespace = shell.cnf.namespace
-        assert f"VNF instance ufp is not known in namespace {namespace}, only {INSTANCE}." in text
+    namespace = shell.cnf.namespace
+    for verb in ADDRESSED:
+        for name, found in (INSTANCE[:-1], "the nearest name is"), ("ufp", "it has"):
+            assert shell.run(verb, "--instance-id", name) == (PlanError.exit_status, "")
+            told = f"VNF instance {name} is not known in namespace {namespace}: {found} {INSTANCE}."
+            assert told in capsys.readouterr().err
+    assert shell.run("uninstall", "--instance-id", INSTANCE)[0] == 0
+    assert shell.run("uninstall", "--instance-id", INSTANCE)[0] == 2, "it was there"
+    assert shell.run("install", package, "--instance-id", INSTANCE)[0] == 0
     bad = ("--instance-id", "ufp", "--grace-period", "0.1")
     assert shell.run("install", shell.package(bad=BAD), *bad)[0] == UpdateFailedError.exit_status
     assert shell.run("plan", package, "--instance-id", "ufp")[0] == PlanError.exit_status

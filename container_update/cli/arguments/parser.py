@@ -117,7 +117,8 @@ class CommandParser(argparse.ArgumentParser):
 
     def synopsis(self) -> str:
         """Return how the command is written, without each of its options."""
-        words = [_as_argument(each) for each in self._actions if not each.option_strings]
+        shown = (each for each in self._actions if each.help != argparse.SUPPRESS)
+        words = [_as_argument(each) for each in shown if not each.option_strings]
         return self.usage or " ".join([self.prog, "[OPTION ...]", *words])
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:

@@ -136,15 +136,16 @@ def body_of(parsed: argparse.Namespace, vim_type: str) -> dict[str, Any]:
 
 
 def _pauses(parsed: argparse.Namespace) -> dict[str, Any]:
-    """Return the steps of a canary, and what waits for a person; UsageError for no whole number."""
+    """Return the steps of a canary, and what waits for a person; UsageError for no percentages."""
     if not parsed.canary_steps:
         return {"hold": parsed.hold}
-    try:
-        percents = [int(percent) for percent in parsed.canary_steps.split(",")]
-    except ValueError:
+    texts = parsed.canary_steps.split(",")
+    percents = [int(text) if text.strip().isdecimal() else 0 for text in texts]
+    if min(percents) < 1 or max(percents) > 100:
         raise UsageError(
-            f"--canary-steps: expected whole numbers like 10,50,100, found {parsed.canary_steps}"
-        ) from None
+            "--canary-steps: expected whole numbers from 1 to 100 like 10,50,100, found "
+            f"{parsed.canary_steps}"
+        )
     if not parsed.hold:
         return {"canary_steps": percents}
     held = [{"percent": percent, "hold": True} for percent in percents[:-1]]

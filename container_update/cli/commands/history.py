@@ -42,7 +42,6 @@ def _history(parsed: argparse.Namespace, out: TextIO) -> int:
     """List the operations that have ended, or show one; return the exit status."""
     if parsed.all_namespaces or parsed.uninstalled:
         return _several(parsed, out)
-    from container_update.engine import instances  # noqa: PLC0415, slow to load
     from container_update.engine.goals import go_back as operations  # noqa: PLC0415, slow to load
 
     with connection.connected_instance(parsed) as (cluster, where):
@@ -50,9 +49,8 @@ def _history(parsed: argparse.Namespace, out: TextIO) -> int:
         revisions = operations.history(cluster, options, **where)
         nothing = ""
         if not revisions:
-            unknown = instances.unknown_instance(cluster, **where, options=options)
             nothing = connection.with_uninstalled(
-                unknown or history_report.NOTHING_KEPT, parsed, cluster, parsed.namespace
+                history_report.NOTHING_KEPT, parsed, cluster, parsed.namespace
             )
     is_one = _is_one(parsed)
     if not revisions and (is_one or not output.is_document(parsed)):

@@ -72,7 +72,7 @@ def _status(parsed: argparse.Namespace, out: TextIO) -> int:
             states = instances.workloads(cluster, **where, options=options)
             last = next(iter(go_back.history(cluster, options, **where)), None)
             if not states:
-                remark = instances.no_instance(cluster, **where, options=options)
+                remark = instances.no_instance(cluster, parsed.namespace, options)
             if remark:
                 remark = connection.with_uninstalled(remark, parsed, cluster, parsed.namespace)
     return show_status(current, states, parsed, out, remark, last)

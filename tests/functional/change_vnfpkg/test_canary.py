@@ -334,14 +334,17 @@ def test_the_command_waits_and_says_what_to_do(
     assert "waits for a person" in capsys.readouterr().err
 
 
-def test_the_command_that_takes_a_canary_back_counts_the_same_steps_twice(make: Any) -> None:
+def test_the_command_that_takes_a_canary_back_counts_the_steps_that_were_done(make: Any) -> None:
     site = make(Shape(replicas=4))
     shown, packages = io.StringIO(), [site.old, site.package(V2)]
     change = ["--upgrade-type", "canary", "--canary-steps", "50,100", "--hold", "--yes"]
     assert main(["change", *packages, *change, *site.command_options], shown) == 0
+    done = re.search(r"\((\d+) of \d+ steps done", shown.getvalue())
+    assert done is not None
     assert main(["abort", *packages, "--yes", *site.command_options], shown) == 0
     announced = re.search(r"Undoing (\d+ steps)", shown.getvalue())
     assert announced is not None
+    assert announced[1] == f"{done[1]} steps"
     assert f"everything is as before ({announced[1]})." in shown.getvalue()
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events about workloads whose change was undone, for ``kubectl describe`` and dashboards.
+"""Events about workloads, for ``kubectl describe`` and dashboards: what was undone, and what was
+done for a reason that the user gave.
 
-Why a workload was changed is in its annotation of the last change, which costs no request.
+Why else a workload was changed is in its annotation of the last change, which costs no request.
 Source: Kubernetes API reference, Event v1 core; API conventions, "Events". An account that may not
 create them, or a server that refuses them, costs nothing but the Events.
 """
@@ -48,24 +49,31 @@ class EventRecorder:
 
     def was_undone(self, result: StepResult, cause: str) -> None:
         """Record that a workload was restored, or could not be, and why the change was undone."""
-        step, state = result.step, result.state.value
-        about = step.before if isinstance(step, ObjectStep) else None
-        if about is not None and "uid" in about["metadata"]:  # the undo does not wait for it
-            asked = f" ({self.why})" if self.why else ""
-            message = f"{step.action.value}{asked}: {state}: {cause}"
-            self._sending.append(self._pool.submit(self._send, about, message))
+        about = result.step.before if isinstance(result.step, ObjectStep) else None
+        self._record(about, result, f": {cause}", type="Warning", reason="UpdateUndone")
 
-    def _send(self, about: Json, message: str) -> None:
+    def was_done(self, result: StepResult, live: Json | None) -> None:
+        """Record that a workload was changed, if the user gave a reason."""
+        if self.why:
+            self._record(live, result, type="Normal", reason="Updated")
+
+    def _record(self, about: Json | None, result: StepResult, more: str = "", **how: str) -> None:
+        if about is not None and "uid" in about["metadata"]:  # the run does not wait for it
+            asked = f" ({self.why})" if self.why else ""
+            message = f"{result.step.action.value}{asked}: {result.state.value}{more}"
+            self._sending.append(self._pool.submit(self._send, _event(about, message, **how)))
+
+    def _send(self, event: Json) -> None:
         if self._refused:
             return
         try:
-            self.cluster.create(_event(about, message))
+            self.cluster.create(event)
         except ClusterError as error:
             self._refused = True
             LOG.info("no Events are recorded: %s", error)
 
 
-def _event(about: Json, message: str) -> Json:
+def _event(about: Json, message: str, **how: str) -> Json:
     metadata, now = about["metadata"], utc_now().strftime("%Y-%m-%dT%H:%M:%SZ")
     return {
         "apiVersion": "v1",
@@ -79,8 +87,7 @@ def _event(about: Json, message: str) -> Json:
             "kind": about["kind"],
             **{name: metadata[name] for name in ("namespace", "name", "uid")},
         },
-        "type": "Warning",
-        "reason": "UpdateUndone",
+        **how,
         "message": message if len(message) <= _LONGEST else f"{message[: _LONGEST - 3]}...",
         "source": {"component": COMPONENT},
         "reportingComponent": COMPONENT,
