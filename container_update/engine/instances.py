@@ -61,7 +61,7 @@ def _ids(
 ) -> frozenset[str | None] | None:
     """Return the ids of the instances of a namespace; None where the account may not look."""
     retrying = RetryingReader(cluster, options.retry_seconds)
-    found = if_allowed(lambda: kept_instances(retrying, namespace), None)
+    found = if_allowed(partial(kept_instances, retrying, namespace), None)
     return None if found is None else frozenset(instance_id for _, instance_id in found)
 
 

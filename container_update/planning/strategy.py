@@ -520,10 +520,10 @@ class Strategy:
         return self._with_choices(with_recorded_digest(body, manifest_digest(new.body)), new, live)
 
     def _with_choices(self, content: Json, new: Manifest, live: Json | None) -> Json:
-        """Return content with what the cluster chose for an object that it had once: whoever knows
-        the port of a node finds it again."""
-        once = self.packages.once.get(new.key)
-        for body in filter(None, (live, once)) if once else ():
+        """Return content with what the cluster chose for the object that an undo brings back, such
+        as the port on each node: clients find it there again."""
+        former = self.packages.former.get(new.key)
+        for body in filter(None, (live, former)) if former else ():
             keep_chosen(body, content)
         return content
 

@@ -1,65 +1,62 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often a step enters a module on its way from the plan to the cluster."""
+"""How many functions a newcomer reads on the way from a command to its first request."""
 
 from __future__ import annotations
 
-import itertools
-import sys
-import threading
-from collections import Counter, defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
+import io
+import traceback
 from pathlib import Path
-from types import FrameType
+from typing import Any
 
-import container_update
-from tests.functional.cnf import Cnf
-from tests.functional.manifests import ENV, config_map, workload
-from tests.internals.core import ConfigStep, Goal, RestartStep
+import pytest
+import urllib3
 
-ROOT = str(Path(container_update.__file__).parent)
-Ways = dict[type, list[str]]
+from container_update.cli.main import main
 
-
-@contextmanager
-def traced() -> Iterator[Ways]:
-    """Record the modules whose functions get a step, by the step's class, in order."""
-    ways: Ways = defaultdict(list)
-
-    def record(frame: FrameType, event: str, _: object) -> None:
-        code = frame.f_code
-        if event == "call" and code.co_filename.startswith(ROOT):
-            arguments = (frame.f_locals.get(name) for name in code.co_varnames[: code.co_argcount])
-            steps = [type(value) for value in arguments if type(value) in (ConfigStep, RestartStep)]
-            if steps:
-                ways[steps[0]].append(code.co_filename.removeprefix(ROOT))
-
-    threading.settrace(record)
-    sys.settrace(record)
-    try:
-        yield ways
-    finally:
-        sys.settrace(None)
-        threading.settrace(None)  # type: ignore[arg-type]
+GUIDE = Path(__file__).parents[2] / "samples/01-user-guide/v1"
+KUBECONFIG = """\
+apiVersion: v1
+kind: Config
+current-context: lab
+clusters: [{name: lab, cluster: {server: "http://127.0.0.1:9"}}]
+users: [{name: ann, user: {token: t}}]
+contexts: [{name: lab, context: {cluster: lab, user: ann, namespace: cnf}}]
+"""
 
 
-def entries(modules: list[str]) -> Counter[str]:
-    """Count how often each module is entered from another one."""
-    return Counter(module for module, _ in itertools.groupby(modules))
+MOST = 16
+"""One more has to be worth it."""
 
 
-def test_no_module_is_entered_more_than_three_times(cnf: Cnf) -> None:
-    cnf.instantiate(cm=config_map(setting="old"), w=workload("Deployment", container=ENV))
-    with traced() as ways:
-        cnf.update({"cm": config_map(setting="new"), "w": workload("Deployment", container=ENV)})
-    for step in (ConfigStep, RestartStep):
-        counts = entries(ways[step])
-        assert counts["/engine/executors/table.py"] == 1
-        values = ("/model/", "/planning/steps/")  # which only say what they are
-        ways_in = {m: n for m, n in counts.items() if not m.startswith(values)}
-        assert {module: count for module, count in ways_in.items() if count > 3} == {}
+@pytest.mark.parametrize(
+    "command",
+    [
+        "status",
+        "history",
+        "list",
+        "plan {v1} {v2}",
+        "apply {v1} {v2} --yes",
+        "apply {v1} {v2} --yes --instance-id upf",
+        "change {v1} {v2} --upgrade-type RollingUpdate --yes",
+        "install {v1} --yes",
+        "uninstall --yes",
+        "undo --yes",
+        "resume",
+        "rollback",
+    ],
+)
+def test_a_command_is_near_its_first_request(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ways: list[list[str]] = []
 
+    def request(*_: Any, **__: Any) -> None:
+        frames = [f for f in traceback.extract_stack() if "/container_update/" in f.filename]
+        ways.append(list(dict.fromkeys(frame.name for frame in frames)))
+        raise urllib3.exceptions.ProtocolError
 
-def test_a_goal_says_six_things() -> None:
-    members = {name for name in (*vars(Goal), *Goal.__annotations__) if name[0] != "_"}
-    assert members == {"intent", "digest", "read_manifests", "scope", "plan", "carry_out"}
+    monkeypatch.setattr(urllib3.PoolManager, "request", request)
+    (tmp_path / "config").write_text(KUBECONFIG)
+    words = command.format(v1=GUIDE / "before", v2=GUIDE / "after").split()
+    main([*words, "--kubeconfig", str(tmp_path / "config")], io.StringIO())
+    assert len(ways[0]) <= MOST, ways[0]

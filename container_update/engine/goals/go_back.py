@@ -281,7 +281,7 @@ def changing_back(before: Revision | None, undone: Sequence[Revision], namespace
         def_files=then.def_files,
         kept={key: new[key] for key in elsewhere},
         identities=identities,
-        once={
+        former={
             step.key: created_again(step.before, step.key.namespace)
             for step in reversed(steps)
             if step.before is not None and not step.is_config
