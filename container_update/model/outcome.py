@@ -30,6 +30,8 @@ class Reverted(enum.Enum):
     """What the undo of a step found."""
 
     RESTORED = "restored"
+    DELETED = "deleted"
+    """What the step had created."""
     UNCHANGED = "already as before"
     OF_OTHERS = "changed or deleted by another client since: left alone"
     """Nothing of the step is left in the object."""

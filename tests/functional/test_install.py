@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -614,7 +615,9 @@ def test_an_instance_that_is_not_there_is_named_with_those_that_are(
     assert shell.run("uninstall", "--instance-id", INSTANCE)[0] == 2, "it was there"
     assert shell.run("install", package, "--instance-id", INSTANCE)[0] == 0
     bad = ("--instance-id", "ufp", "--grace-period", "0.1")
-    assert shell.run("install", shell.package(bad=BAD), *bad)[0] == UpdateFailedError.exit_status
+    status, text = shell.run("install", shell.package(bad=BAD), *bad)
+    assert status == UpdateFailedError.exit_status
+    assert re.search(r"undone: Deployment .*: create .*: deleted\n", text)
     assert shell.run("plan", package, "--instance-id", "ufp")[0] == PlanError.exit_status
     told = f"its first operation in namespace {shell.cnf.namespace} was undone, or"
     assert told in capsys.readouterr().err

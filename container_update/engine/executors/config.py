@@ -77,6 +77,7 @@ class ConfigExecutor(StepExecutor[ConfigStep]):
             return Reverted.KEPT
         elif step.before is None:
             self.writer.delete(live, deadline)
+            return Reverted.DELETED
         elif _is_replaceable(step.before, live):
             self.writer.restore(step, live)
         else:

@@ -147,7 +147,7 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
         if is_kept(live) and manifest_name(live) == step.key.name:  # no stand-in for another one
             return Reverted.KEPT
         self._remove(step, live, deadline)
-        return Reverted.RESTORED
+        return Reverted.DELETED
 
     def _restore(self, step: ManifestStep, deadline: float) -> Reverted:
         live = self.cluster.get(step.key)
