@@ -144,7 +144,7 @@ def is_signed(body: Json, key: str) -> bool:
     """Tell whether a holder of the key has signed this content of the Secret."""
     signature = str((body.get("data") or {}).get(_NAME, ""))
     expected = base64.b64encode(_signature(body, key).encode()).decode()
-    return bool(key) and hmac.compare_digest(signature.encode(), expected.encode())
+    return hmac.compare_digest(signature.encode(), expected.encode())
 
 
 def is_trusted(body: Json, key: str) -> bool:

@@ -140,7 +140,11 @@ def _output(  # noqa: PLR0913
             f"{source}: {command}: expected at most {size_text(most)} (option def_file_bytes), "
             "found more"
         ) from error
-    except (OSError, programs.TimeoutExpired) as error:
+    except programs.TimeoutExpired:
+        raise PackageError(
+            f"{source}: {command}: expected its end within {_SECONDS:g} s, found that it goes on"
+        ) from None
+    except OSError as error:
         raise PackageError(f"{source}: {command} does not work: {error}") from error
     if ran.returncode:
         said = " ".join(ran.stderr.decode(errors="replace").split())[:_SHOWN]

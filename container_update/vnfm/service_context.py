@@ -36,12 +36,12 @@ class ServiceContext:
             Share, "subscriptions whose callback is being tested", each=4, together=16, retry=5
         )
     )
-    downloads: Share = field(
+    package_transfers: Share = field(
         default_factory=partial(
-            Share, "packages that are being fetched", each=4, together=16, retry=30
+            Share, "packages that are being uploaded or fetched", each=4, together=16, retry=30
         )
     )
-    """Each has a thread."""
+    """Each that is fetched has a thread."""
     viewers: Share = field(
         default_factory=partial(Share, "open streams of events", each=16, together=64, retry=10)
     )

@@ -48,7 +48,7 @@ class Workers:
             ThreadPoolExecutor(threads, thread_name_prefix=name)
             for name, threads in (
                 ("worker", service.settings.workers),
-                ("download", service.downloads.together),  # a slow host keeps no worker
+                ("download", service.package_transfers.together),  # a slow host keeps no worker
             )
         )
         self._cancels: dict[str, CancelToken] = {}

@@ -18,7 +18,7 @@ import re
 import signal
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
@@ -31,9 +31,7 @@ import pytest
 
 from container_update import (
     Options,
-    Outcome,
     UpdateRequest,
-    abort,
     change_package,
     connect,
     install,
@@ -50,7 +48,7 @@ from tests.functional.manifests import ENV, config_map, workload
 from tests.functional.promise import JOURNAL, PART, RECORDS, TAKEN_OVER, settled
 from tests.functional.real import REAL
 from tests.functional.upgrade_types import BLUE_GREEN
-from tests.functional.verbs import ENDS_OF_A_HOLD, NEW, NOTHING, OLD, VERBS, Verb
+from tests.functional.verbs import ENDS_OF_A_HOLD, NEW, NOTHING, VERBS, Verb
 from tests.internals.core import Collection, KubernetesCluster, ObjectKey, build, main
 
 OPTIONS = Options(timeout=120, undo_timeout=120, grace_period=5, drain_seconds=0.05)

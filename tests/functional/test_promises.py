@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import itertools
 import json
@@ -14,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, redirect_stderr, suppress
 from pathlib import Path
 from threading import Event as Flag
+from types import SimpleNamespace
 from typing import Any, get_args
 
 import pytest
@@ -73,6 +75,7 @@ from tests.internals.core import (
     attach,
     execute,
     main,
+    root_parser,
 )
 
 OTHERS = "others:1"
@@ -270,6 +273,20 @@ def check_end(site: Site, verb: Verb, number: int, told: str, *, leaves: bool) -
 COMMANDS = [verb for verb in (*VERBS, *ENDS_OF_A_HOLD) if verb.command]
 LEAVE_IT = ("resume", "rollback", "promote", "abort")
 """Commands that end an operation: a signal leaves it for another one."""
+
+
+def test_each_command_that_a_signal_stops_is_one_of_these() -> None:
+    """A new one needs a row in ``verbs.py``."""
+    packages: Any = SimpleNamespace(old="old", new="new")
+    (commands,) = (
+        action.choices.items()
+        for action in root_parser()._actions
+        if isinstance(action, argparse._SubParsersAction)
+    )
+    stopped = {
+        name for name, each in commands if "--leave-on-signal" in each._option_string_actions
+    }
+    assert stopped == {verb.command(packages)[0] for verb in COMMANDS if verb.command}
 
 
 class Signalling(io.StringIO):

@@ -289,6 +289,73 @@ def test_a_kustomization_that_prints_too_much_is_refused(
     assert "kubectl kustomize: expected at most" in capsys.readouterr().err
 
 
+ENDLESS: dict[str, Mapping[str, str]] = {
+    "loops of a template": {
+        **CHART,
+        "templates/cm.yaml": "{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}",
+    },
+    "a text that is two of itself": {
+        **CHART,
+        "values.yaml": "t: '{{ tpl .Values.t . }}{{ tpl .Values.t . }}'",
+        "templates/cm.yaml": "{{ tpl .Values.t . }}",
+    },
+    "bases of bases": {
+        "kustomization.yaml": "resources: ['7']",
+        "0/kustomization.yaml": "resources: [cm.yaml]",
+        "0/cm.yaml": config_map(setting="a"),
+        **{
+            f"{level + 1}/kustomization.yml": f"resources: {[f'../{level}-{n}' for n in range(10)]}"
+            for level in range(7)
+        },
+        **{
+            f"{level}-{n}/kustomization.yaml": f"{{resources: [../{level}], namePrefix: p{n}-}}"
+            for level in range(7)
+            for n in range(10)
+        },
+    },
+}
+
+
+@pytest.mark.usefixtures("tools")
+@pytest.mark.parametrize("files", ENDLESS.values(), ids=ENDLESS)
+def test_what_takes_a_program_too_long_is_refused(
+    tmp_path: Path,
+    files: Mapping[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(rendering, "_SECONDS", 2.0)
+    assert main(["csar", "check", written(tmp_path / "upf", files)], io.StringIO()) == 4
+    assert "expected its end within 2 s, found that it goes on" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("tools")
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [(f"{BOMB}j: *i\n", "aliasing"), (f"x: {'[' * 20000}{']' * 20000}\n", "depth")],
+    ids=["aliases", "depth"],
+)
+def test_values_of_a_chart_that_are_too_much_are_refused(
+    tmp_path: Path, values: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chart = written(tmp_path / "upf", {**CHART, "values.yaml": values})
+    assert main(["csar", "check", chart], io.StringIO()) == 4
+    assert told in capsys.readouterr().err
+
+
+def test_a_chart_of_too_many_or_too_large_files_is_refused_before_it_is_rendered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chart = Path(written(tmp_path / "upf", {**CHART, **{f"x/{n}": "" for n in range(20_000)}}))
+    assert main(["csar", "check", str(chart)], io.StringIO()) == 4
+    assert "expected at most 20000 files" in capsys.readouterr().err
+    (chart / "x").rename(tmp_path / "x")
+    with (chart / "large").open("wb") as file:
+        file.truncate(2**30)
+    assert main(["csar", "check", str(chart)], io.StringIO()) == 4
+    assert "expected at most 256MiB in all files" in capsys.readouterr().err
+
+
 @pytest.mark.usefixtures("tools")
 @pytest.mark.parametrize("schema", ["URL", "FILE", "URL as $schema"])
 def test_a_schema_of_values_names_nothing_that_is_read(tmp_path: Path, schema: str) -> None:

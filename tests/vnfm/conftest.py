@@ -17,13 +17,24 @@ from fastapi.testclient import TestClient
 
 from container_update import Options, connect
 from container_update.emulator.kubernetes import EmbeddedCluster
-from tests.internals.core import KubernetesCluster, Reading, samples, vnfd, yaml11
+from tests.functional.proxy import Proxy
+from tests.functional.real import REAL
+from tests.internals.core import (
+    Collection,
+    KubernetesCluster,
+    ObjectKey,
+    Reading,
+    samples,
+    vnfd,
+    yaml11,
+)
 from tests.internals.service import Service, Settings, perform
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import postgres, scalable
 from tests.vnfm.client import Client
 from tests.vnfm.consumer import Consumer
 from tests.vnfm.served import Served, served
+from tests.vnfm.waiting import until
 
 if TYPE_CHECKING:
     from tests.vnfm.clouds import Cloud
@@ -69,11 +80,55 @@ def parsed_once() -> Iterator[None]:
         yield
 
 
+class RealCluster(Proxy):
+    """A real cluster behind a proxy, with what the tests ask of the embedded one."""
+
+    @property
+    def url(self) -> str:
+        """See ClusterAccess."""
+        return f"https://127.0.0.1:{self._port}"
+
+    @property
+    def ca_text(self) -> str:
+        """See ClusterAccess."""
+        return str(self._authority.cert_pem.bytes().decode())
+
+    @property
+    def token(self) -> str:
+        """See ClusterAccess."""
+        return self.upstream.token
+
+    @property
+    def behaviour(self) -> Any:
+        """What only the kubelets of the embedded cluster do when they are told."""
+        return pytest.skip("the kubelets of a real cluster are not told what to do")
+
+    def clear(self, kubeconfig: str) -> None:
+        """Delete what a test has left in its namespace, and wait until it is gone."""
+        kinds = {"apps": ("Deployment", "StatefulSet", "DaemonSet")}
+        kinds |= {"": ("Service", "ConfigMap", "Secret", "Pod"), "coordination.k8s.io": ("Lease",)}
+        places = [Collection(group, kind, "default") for group in kinds for kind in kinds[group]]
+        with connect(kubeconfig) as admin:
+
+            def left() -> list[ObjectKey]:
+                keys = [ObjectKey.of(each) for place in places for each in admin.list(place).items]
+                return [k for k in keys if k.name != "kubernetes" and not k.name.endswith(".crt")]
+
+            for key in left():
+                admin.delete(key)
+            until(lambda: not left(), "the namespace is empty", 60)
+
+
 @pytest.fixture
-def cluster() -> Iterator[EmbeddedCluster]:
-    """An empty cluster."""
-    with EmbeddedCluster() as running:
-        yield running
+def cluster() -> Iterator[Any]:
+    """An empty cluster: where ``CONTAINER_UPDATE_KUBECONFIG`` names one, a real one."""
+    if REAL is None:
+        with EmbeddedCluster() as running:
+            yield running
+        return
+    with RealCluster(REAL) as real:
+        yield real
+        real.clear(REAL)
 
 
 @pytest.fixture

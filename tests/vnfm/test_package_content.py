@@ -156,7 +156,7 @@ def test_a_user_who_has_packages_fetched_from_slow_hosts_leaves_others_their_sha
         assert [fetch("ann")[0].status_code for _ in range(4)] == [202] * 4
         refused, state = fetch("ann")
         assert (refused.status_code, state) == (429, "CREATED")
-        assert "ann has 4 packages that are being fetched" in refused.json()["detail"]
+        assert "ann has 4 packages that are being uploaded or fetched" in refused.json()["detail"]
         assert fetch("bob")[0].status_code == 202
         connected = [silent.accept()[0] for _ in range(5)]
         assert len(connected) == 5, "each has a thread of its own"

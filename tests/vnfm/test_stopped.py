@@ -19,7 +19,7 @@ from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.functional.gate import Gate
 from tests.internals.core import Collection, Json, KubernetesCluster
 from tests.internals.service import Service, Settings
-from tests.vnfm import scalable
+from tests.vnfm import scalable, vnfs
 from tests.vnfm.client import Client
 from tests.vnfm.scalable import recorded
 from tests.vnfm.test_upkeep import scaling
@@ -121,6 +121,18 @@ def begin_change(vnf: Vnf, upgrade_type: str = "RollingUpdate") -> Callable[[], 
     return lambda: vnf.client.begin("POST", f"{vnf.path}/change_vnfpkg", request)
 
 
+def begin_modification(vnf: Vnf) -> Callable[[], str]:
+    """Move another VNF, by a modify request, to another package."""
+    old, new = (
+        vnf.client.onboard(vnfs.package(vnf.package.parent, version, vnfs.ours("v2"))[0])
+        for version in ("1.0", "2.0")
+    )
+    vnf.path = vnf.client.create(old)
+    request = vnfs.instantiation(vnf.client.vims(vnf.cluster))
+    vnf.client.do("POST", f"{vnf.path}/instantiate", request)
+    return lambda: vnf.client.begin("PATCH", vnf.path, {"vnfdId": new})
+
+
 Begin = Callable[[Vnf], Callable[[], str]]
 OPERATIONS: dict[str, tuple[Begin, int, dict[str, int], dict[str, int]]] = {
     "instantiate": (begin_instantiation, 8, {}, {"front": 1, "worker": 1}),
@@ -197,3 +209,44 @@ def test_what_the_end_of_a_service_interrupts_at_a_write_the_next_one_finishes(
         assert vnf.images == IMAGES.get(name, {"1.0"})
         assert vnf.is_recorded()
         assert vnf.left_over() == []
+
+
+@pytest.mark.parametrize("is_interrupted", [False, True])
+@pytest.mark.parametrize(
+    ("begin", "told"),
+    [
+        (begin_change, "Everything is left as it is"),
+        (begin_modification, "Everything is as before"),
+    ],
+)
+def test_what_fails_when_the_next_service_goes_on_ends_as_if_nothing_had_interrupted_it(
+    vnf: Vnf, begin: Begin, told: str, is_interrupted: bool
+) -> None:
+    """A change is left for a retry or a rollback, a modification is undone at once."""
+    vnf.cluster.behaviour.bad_images = ["*:2.0"]
+    vnf.cluster.behaviour.backoff_seconds = 0.1
+    first = ExitStack()
+    with first, ThreadPoolExecutor(1) as pool:
+        first.enter_context(vnf.served())
+        vnf.path = vnf.client.create(vnf.client.onboard(vnf.package))
+        send = begin(vnf)
+        if is_interrupted:
+            with held_at(vnf, 4, send) as operation:
+                ends = pool.submit(first.close)
+                until(vnf.service.context.ending.is_set, "the service ends")
+            ends.result()
+        else:
+            operation = send()
+            vnf.client.settled(operation)
+    with vnf.served():
+        ended = vnf.client.settled(operation)
+        assert ended["operationState"] == "FAILED_TEMP"
+        assert told in ended["error"]["detail"]
+        is_left = begin is begin_change
+        assert bool(vnf.left_over()) is is_left
+        assert ("2.0" in vnf.images) is is_left
+        if is_left:
+            vnf.client.begin("POST", f"{operation}/rollback")
+            assert vnf.client.settled(operation)["operationState"] == "ROLLED_BACK"
+        assert vnf.left_over() == []
+        assert vnf.images == {"1.0"}

@@ -7,8 +7,10 @@ import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
+from http.client import HTTPConnection
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import requests
@@ -139,6 +141,41 @@ def test_a_user_whose_callbacks_do_not_answer_leaves_others_their_subscriptions(
         for connection in connected:
             connection.close()
         assert {each.result().status_code for each in sent} == {422}
+
+
+def test_a_user_who_uploads_slowly_leaves_others_their_uploads(vnfm: Site) -> None:
+    def create(user: str) -> str:
+        headers = {"X-Auth-Token": token_of(user), "Version": "2.0.0"}
+        url = f"{vnfm.url}/vnfpkgm/v1/vnf_packages"
+        return f"{url}/{requests.post(url, headers=headers, json={}, timeout=60).json()['id']}"
+
+    def state(package: str) -> str:
+        shown = requests.get(package, headers={"X-Auth-Token": token_of("rita")}, timeout=60)
+        return str(shown.json()["onboardingState"])
+
+    def upload(user: str, package: str) -> requests.Response:
+        headers = {"X-Auth-Token": token_of(user), "Content-Type": "application/zip"}
+        url = f"{package}/package_content"
+        return requests.put(url, headers=headers, data=b"no zip", timeout=60)
+
+    def begin(package: str) -> HTTPConnection:
+        address = urlsplit(f"{package}/package_content")
+        connection = HTTPConnection(address.netloc)
+        headers = {"X-Auth-Token": token_of("admin"), "Content-Type": "application/zip"}
+        connection.request("PUT", address.path, headers={**headers, "Content-Length": "100"})
+        until(lambda: state(package) == "UPLOADING", "it has begun")
+        return connection
+
+    with ExitStack() as slow:
+        for _ in range(4):
+            slow.enter_context(closing(begin(create("admin"))))
+        one = create("admin")
+        refused = upload("admin", one)
+        assert (refused.status_code, refused.headers["Retry-After"]) == (429, "30")
+        assert "admin has 4 packages that are being uploaded" in refused.json()["detail"]
+        assert state(one) == "CREATED"
+        assert upload("will", create("will")).status_code == 202
+    until(lambda: upload("admin", one).status_code == 202, "the share is given back")
 
 
 def test_a_user_who_watches_as_often_as_one_may_leaves_the_events_to_others(vnfm: Site) -> None:

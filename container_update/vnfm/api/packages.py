@@ -102,7 +102,8 @@ def _add_changes(routes: APIRouter, service: ServiceContext) -> None:
 def _add_uploads(routes: APIRouter, service: ServiceContext, workers: Workers) -> None:
     @routes.put(
         f"{_ID}/package_content",
-        **parts.accepting(404, 409, 413, 415),
+        **parts.accepting(404, 409, 413, 415, 429),
+        dependencies=[Depends(service.package_transfers.count)],
         openapi_extra={"requestBody": {"required": True, **_ZIP}},
     )
     async def upload(package_id: str, request: Request) -> Response:
@@ -130,7 +131,7 @@ def _add_uploads(routes: APIRouter, service: ServiceContext, workers: Workers) -
         package_id = package_id.lower()
         source = packages.PackageSource(body.addressInformation, body.userName, body.password)
         with ExitStack() as counted:
-            counted.enter_context(service.downloads.take(user_of(http).name))
+            counted.enter_context(service.package_transfers.take(user_of(http).name))
             packages.begin_upload(service, package_id)
             workers.download(package_id, source, counted.pop_all())
         return Response(status_code=202)

@@ -50,7 +50,7 @@ _MEANING = {
     422: "The request can be read and makes no sense.",
     429: "The user has as many requests that wait as one may have.",
     502: "The VIM does not answer, or refuses.",
-    503: "The database does not answer at this moment, or too many requests wait for a VIM.",
+    503: "The database does not answer at this moment, or too many requests of this kind wait.",
 }
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
