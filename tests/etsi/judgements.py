@@ -207,8 +207,8 @@ JUDGEMENTS: tuple[Judgement, ...] = (
     Judgement(
         SUITE,
         r"SOL00[35]/.*ValidationError: .*'imagePath' is a required property",
-        "2.6.1 demands ``imagePath`` of each image (SOL003, 10.5.3.2: 1), also of one that the VNFD "
-        "names by a URI and that has no path in the package; since 3.3.1 it is absent there "
+        "2.6.1 demands ``imagePath`` of each image (SOL003, 10.5.3.2: 1), also of one that the "
+        "VNFD names by a URI and that has no path in the package; since 3.3.1 it is absent there "
         "(0..1), as in the service",
     ),
 )
