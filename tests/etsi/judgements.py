@@ -207,8 +207,9 @@ JUDGEMENTS: tuple[Judgement, ...] = (
     Judgement(
         SUITE,
         r"SOL00[35]/.*ValidationError: .*'imagePath' is a required property",
-        "The image of the VNFD is not in the package: it has no path in it (SOL003 3.3.1, "
-        "10.5.3.2: 0..1)",
+        "2.6.1 demands ``imagePath`` of each image (SOL003, 10.5.3.2: 1), also of one that the "
+        "VNFD names by a URI and that has no path in the package; since 3.3.1 it is absent there "
+        "(0..1), as in the service",
     ),
 )
 

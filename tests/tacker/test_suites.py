@@ -66,7 +66,9 @@ def test_a_package_whose_tests_run_with_tackers_drivers_alone_maps_no_operation(
 ) -> None:
     folder = sources / "samples/tests/etc/samples/etsi/nfv" / package
     vnfds = [yaml.safe_load(file.read_text()) for file in folder.glob("Definitions/*_df_*.yaml")]
-    nodes = [node for vnfd in vnfds for node in vnfd["topology_template"]["node_templates"].values()]
+    nodes = [
+        each for vnfd in vnfds for each in vnfd["topology_template"]["node_templates"].values()
+    ]
     operations = [node["interfaces"]["Vnflcm"] for node in nodes if "interfaces" in node]
     assert operations
     assert not any(script for each in operations for script in each.values())

@@ -81,16 +81,11 @@ def heat(front: Front) -> Iterator[Heat]:
 
 
 @pytest.fixture
-def os_cloud(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> str:
+def os_cloud(front: Front, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The cloud's name in clouds.yaml, for commands."""
-    if REAL:
-        return REAL
-    embedded: EmbeddedOpenStack = request.getfixturevalue("cloud")
-    path = embedded.write_clouds_yaml(tmp_path / "clouds.yaml")
+    path = front.write_clouds_yaml(tmp_path / "clouds.yaml")
     monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(path))
-    return "embedded"
+    return REAL or "embedded"
 
 
 @pytest.fixture

@@ -10,8 +10,10 @@ from __future__ import annotations
 import re
 import ssl
 from dataclasses import dataclass
+from pathlib import Path
 
 import openstack.config
+import yaml
 from aiohttp import web
 
 from container_update.emulator.heat.api_errors import OpenStackApiError
@@ -50,6 +52,30 @@ class NeverComplete:
             assert isinstance(answer.body, bytes)
             status = rb'("stack_status": "[A-Z]+)_COMPLETE'
             answer.body = re.sub(status, rb"\1_" + self.end.encode(), answer.body)
+        return answer
+
+
+@dataclass
+class FirstDeletionFails:
+    """A middleware: the first deletion of a stack fails, as clients see it."""
+
+    stack: str
+    deletions: int = 0
+
+    async def __call__(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Lose the first deletion, and show the stack in DELETE_FAILED until the second one."""
+        if f"/stacks/{self.stack}/" not in request.path:
+            return await handler(request)
+        self.deletions += request.method == "DELETE"
+        if self.deletions != 1:
+            return await handler(request)
+        if request.method == "DELETE":
+            return web.Response(status=web.HTTPNoContent.status_code)
+        answer = await handler(request)
+        assert isinstance(answer, web.Response)
+        assert isinstance(answer.body, bytes)
+        status = rb'("stack_status": )"[A-Z_]+"'
+        answer.body = re.sub(status, rb'\1"DELETE_FAILED"', answer.body)
         return answer
 
 
@@ -99,6 +125,13 @@ class CloudProxy(HttpServerThread):
     def auth(self) -> dict[str, str]:
         """Return what the client libraries call ``auth``, with the proxy as Keystone."""
         return {**self._cloud.config["auth"], "auth_url": f"{self._server.address}{KEYSTONE}/v3"}
+
+    def write_clouds_yaml(self, path: Path) -> Path:
+        """Write the clouds.yaml in use, with the proxy as this cloud, and return its path."""
+        clouds = openstack.config.OpenStackConfig().cloud_config["clouds"]
+        changed = {**clouds[self._cloud.name], "auth": self.auth()}
+        path.write_text(yaml.safe_dump({"clouds": {**clouds, self._cloud.name: changed}}))
+        return path
 
 
 class _CloudForwarder(Forwarder):

@@ -14,8 +14,10 @@ from typing import Any
 
 import pytest
 
-from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
+from container_update.emulator.heat import ResourceFault
+from tests.functional.stacks.conftest import Front
 from tests.functional.stacks.limits import Limits
+from tests.functional.stacks.proxy import CloudProxy, FirstDeletionFails
 from tests.functional.stacks.site import REAL, Site
 from tests.functional.stacks.vnf import until
 from tests.internals.core import build, hot, main, samples
@@ -274,21 +276,25 @@ def test_the_demo_runs_the_sample_and_shows_the_servers_before_and_after(
 
 
 def test_once_the_old_stack_is_being_deleted_the_change_can_only_be_finished(
-    cloud: EmbeddedOpenStack,
+    front: Front,
     sample: MakeSample,
     balancer: Balancer,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     vnf = sample("06-openstack-blue-green")
     with_balancer(vnf.folder, balancer)
-    cloud.faults.resources.append(ResourceFault("the volume is in use", action="DELETE", times=1))
+    if isinstance(front, CloudProxy):
+        front.middlewares.append(FirstDeletionFails(STACK))
+    else:
+        fault = ResourceFault("the volume is in use", action="DELETE", times=1)
+        front.faults.resources.append(fault)
     assert vnf.run()[0] == UNDO_INCOMPLETE
     request = ("--request", str(vnf.folder / "request.json"))
     assert vnf.recover("rollback", *request)[0] == NO_WAY_BACK
     error_output = capsys.readouterr().err
     finish = (
         "It can only be finished: container-update heat resume "
-        f"--request {vnf.folder / 'request.json'} --stack {STACK} --os-cloud embedded."
+        f"--request {vnf.folder / 'request.json'} --stack {STACK} --os-cloud {vnf.cloud}."
     )
     assert error_output.count(finish) == 2
     assert "fix the cause. It can" in error_output
