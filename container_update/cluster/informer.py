@@ -252,6 +252,15 @@ class Informer:
             LOG.info("%s", error)
             return ()
 
+    def is_accepted(self, body: Json) -> bool:
+        """Tell whether the server would create an object now, as far as this account may ask it."""
+        try:
+            self._cluster.dry_run("create", body)
+        except ClusterError as error:
+            LOG.info("%s", error)
+            return False
+        return True
+
     def everything(self, kind: tuple[str, str]) -> tuple[Json, ...]:
         """Return all objects of a (group, kind) in the collections that were read.
 

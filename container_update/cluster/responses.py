@@ -27,6 +27,7 @@ from container_update.model.cluster import WatchEvent
 from container_update.model.errors import (
     AdmissionError,
     ClusterError,
+    ConversionError,
     NextStep,
     NoDryRunError,
     QuotaError,
@@ -48,6 +49,9 @@ _ENDING = "NamespaceTerminating"
 """The reason of a cause: the namespace of the new object is being deleted."""
 _ENDING_ADVICE = "wait until the namespace is gone, then create it, or choose another one"
 _QUOTA_ADVICE = "make room in the namespace, or have its ResourceQuota raised"
+_CONVERSION_ADVICE = (
+    "the webhook that the CustomResourceDefinition of {} names for its conversion has to answer"
+)
 _UNANSWERED_ADVICE = "it has to answer, or its configuration has to go"
 _MESSAGE_LIMIT = 1000
 
@@ -150,6 +154,8 @@ _QUOTA = re.compile(
     rf"exceeded quota: [a-z0-9.-]+, requested: {_COUNTS}, used: {_COUNTS}, limited: {_COUNTS}"
 )
 """The server's refusal because of a ResourceQuota: names and numbers, nothing of the object."""
+_CONVERSION = re.compile(r"conversion webhook for (\S{1,300}, Kind=\w{1,63}) failed")
+"""What the server could not convert, as its message begins (apiextensions-apiserver)."""
 _NAME = "[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?"
 _ADMISSION = re.compile(
     rf"(?:admission webhook|(?P<unanswered>failed calling webhook)) \"{_NAME}\""
@@ -281,7 +287,8 @@ def refuse(answer: Answer, user: str | None = None) -> NoReturn:
     causes = [each for each in causes if isinstance(each, dict)]
     reasons = frozenset(str(each.get("reason", "")) for each in causes)
     too_large = status == 413 or "request is too large" in message  # etcd's words, with status 500
-    quota, admission = _QUOTA.search(message), _ADMISSION.search(message)
+    patterns = _QUOTA, _ADMISSION, _CONVERSION
+    quota, admission, conversion = (each.search(message) for each in patterns)
     if quota is not None:
         message = quota[0]
     elif " Secret " in f"{what} ":
@@ -292,6 +299,8 @@ def refuse(answer: Answer, user: str | None = None) -> NoReturn:
         advice = _QUOTA_ADVICE
     elif _ENDING in reasons:
         advice = _ENDING_ADVICE
+    elif conversion is not None:
+        advice = _CONVERSION_ADVICE.format(conversion[1])
     elif admission is not None:  # the permission is there
         advice = _UNANSWERED_ADVICE if admission["unanswered"] else ""
     else:
@@ -303,6 +312,7 @@ def refuse(answer: Answer, user: str | None = None) -> NoReturn:
     ]
     retry_after = headers.get("Retry-After", "")
     kind = ClusterError if quota is None else QuotaError
+    kind = kind if conversion is None else ConversionError
     if admission is not None:
         kind = NoDryRunError if admission["untried"] else AdmissionError
     raise kind(

@@ -27,7 +27,7 @@ from container_update.model.cluster import (
     Right,
     WatchEvent,
 )
-from container_update.model.errors import ClusterError
+from container_update.model.errors import ClusterError, ConversionError
 from container_update.model.objects import Collection, Json, ObjectKey
 
 LOG = logging.getLogger(__name__)
@@ -42,6 +42,10 @@ a slow server gets no more than it can do."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
 _SILENT_SECONDS = 10.0
 """For how long it is not said that a request is tried again: a server that restarts is back."""
+
+_CONVERSION_SECONDS = 15.0
+"""For how long a request is tried again whose object a webhook does not convert: its pods may have
+just been replaced."""
 
 
 class Retries:
@@ -67,6 +71,8 @@ class Retries:
                     self._answered.set()
                 wait = max(error.retry_after or 0.0, pause * random.uniform(0.5, 1.0))  # noqa: S311
                 helps = error.transient and self._answered.is_set()
+                if isinstance(error, ConversionError):  # the server is there
+                    deadline = min(deadline, began + _CONVERSION_SECONDS)
                 if not helps or time.monotonic() + wait > deadline:
                     raise
                 LOG.info("%s; trying again in %.1f s", error, wait)

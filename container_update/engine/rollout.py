@@ -14,11 +14,20 @@ from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.outcome import StepWait
 from container_update.model.plan import Action
 from container_update.planning.steps import ObjectStep
+from container_update.planning.steps.new_objects import pod_of
 from container_update.planning.update import traffic
 from container_update.workloads import ownership
 from container_update.workloads.kind import WorkloadKind, pods_in
 from container_update.workloads.kinds import pod
-from container_update.workloads.readiness import DONE, Baseline, Readiness, RolloutState
+from container_update.workloads.pod_status import problem
+from container_update.workloads.readiness import (
+    DONE,
+    Baseline,
+    Readiness,
+    RolloutState,
+    conditions,
+    refusal,
+)
 from container_update.workloads.registry import kind_of, known_kind
 from container_update.workloads.traffic import service_readiness
 
@@ -122,9 +131,21 @@ class RolloutWaiter:
             except NotReadyError:
                 live = self.informer.get(key)
                 pods = () if live is None else pods_of(live)
+                if live is not None and self._has_room(live, pods, deadline):
+                    continue
                 if live is None or not kind.is_no_less_ready(live, pods, baseline(pods)):
                     raise
             return
+
+    def _has_room(self, live: Json, pods: Sequence[Json], deadline: float) -> bool:
+        """Tell whether the server takes a pod by now that a controller says it refuses: that tries
+        again after a pause, which grows to minutes."""
+        return (
+            bool(refusal(conditions(live)))
+            and not any(map(problem, pods))
+            and self.waiter.clock() < deadline
+            and self.informer.is_accepted(pod_of(live))
+        )
 
     def until_complete(self, key: ObjectKey, baseline: Baseline, deadline: float) -> None:
         """Wait until a controller creates pods from the template that it has now."""

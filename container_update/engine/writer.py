@@ -8,10 +8,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from container_update.cluster.waiting import NotReadyError, Waiter
-from container_update.model.cluster import Cluster, DryRun, ReadOnlyCluster, Right
+from container_update.model.cluster import (
+    Cluster,
+    DryRun,
+    ReadOnlyCluster,
+    Right,
+    items_if_allowed,
+)
 from container_update.model.errors import AdmissionError, ClusterError, NoDryRunError, QuotaError
 from container_update.model.objects import INSTANCE_LABEL, Collection, Json, ObjectKey, instance_of
 from container_update.model.options import NOTE
+from container_update.planning.comparison import meaning
 from container_update.planning.steps import ObjectStep, WorkloadStep
 from container_update.planning.steps.new_objects import new_object, pod_of
 from container_update.workloads.api_resources import is_built_in
@@ -28,6 +35,10 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0
 
 _COUNTING = 10.0
 """Seconds until quotas have noticed that an object was deleted."""
+
+_OF_PODS = frozenset({"pods", "count/pods", "cpu", "memory", "ephemeral-storage"})
+_OF_CLAIMS = "requests.storage"
+"""What quotas limit (Kubernetes documentation, "Resource Quotas")."""
 
 HOW_WITHOUT_DRY_RUN = (
     f"; where admission denies dry runs alone, set the option dry_run_denials to {NOTE}"
@@ -48,13 +59,28 @@ class OverwrittenError(ChangedByAnotherError):
 
 def try_creation_again(cluster: ReadOnlyCluster, body: Json) -> DryRun:
     """Try to create an object while another one has its name, which the server checks last: quotas
-    judge before that, and count both."""
+    judge before that, and count both. One that is exceeded already has no room for another pod
+    afterwards either."""
     try:
         return cluster.dry_run("create", body)
     except ClusterError as error:
-        if error.status != 409 and not isinstance(error, QuotaError):
+        has_no_quota = isinstance(error, QuotaError)
+        if error.status != 409 and not has_no_quota:
+            raise
+        if has_no_quota and body["kind"] == "Pod" and _is_exceeded(cluster, body):
             raise
         return DryRun({})
+
+
+def _is_exceeded(cluster: ReadOnlyCluster, pod: Json) -> bool:
+    """Tell whether pods have more of a quota than there is, as far as this account may see it."""
+    quotas = Collection("", "ResourceQuota", pod["metadata"]["namespace"])
+    return any(
+        meaning.is_less(hard, (quota["status"].get("used") or {}).get(name))
+        for quota in items_if_allowed(cluster, quotas)
+        for name, hard in ((quota.get("status") or {}).get("hard") or {}).items()
+        if name in _OF_PODS or (name.startswith(("requests.", "limits.")) and name != _OF_CLAIMS)
+    )
 
 
 @dataclass(frozen=True)
@@ -220,7 +246,7 @@ class ObjectWriter:
             self._try_creation(pod_of(workload))
         except ClusterError as error:
             may = Right(workload["metadata"]["namespace"], *POD, "create")  # its controller may
-            if isinstance(error, AdmissionError) or (
+            if isinstance(error, AdmissionError | QuotaError) or (
                 error.status == 403 and not self.cluster.missing_rights([may])
             ):
                 raise

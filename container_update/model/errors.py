@@ -213,6 +213,10 @@ class AdmissionError(ClusterError):
     """An admission webhook or policy denied a request, or did not answer."""
 
 
+class ConversionError(ClusterError):
+    """The webhook that converts a custom resource between its versions did not answer."""
+
+
 class QuotaError(ClusterError):
     """A ResourceQuota has no room for an object."""
 

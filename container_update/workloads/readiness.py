@@ -129,19 +129,30 @@ def _progressing(
     count: str, new: Sequence[Json], pods: Sequence[Json], live: Json, baseline: Baseline
 ) -> Readiness:
     """Report that it is not done yet: failing where all new pods are in trouble or refused, of
-    which the cause is said first. A refusal from before the write may be over, and is only said."""
-    if refusal := _refusal(baseline.news(live)):
-        return Readiness(RolloutState.FAILING, f"{refusal} ({count})")
+    which the cause is said first. A refusal from before the write may be over, and is only said; so
+    is one while pods go or get ready, as that may make room for more."""
+    refused = refusal(baseline.news(live))
+    if refused and not _is_moving(live, new, pods):
+        return Readiness(RolloutState.FAILING, f"{refused} ({count})")
     problems = [pod_status.problem(pod) for pod in new if not pod_status.is_deleting(pod)]
     if problems and all(problems):
         patience = min(map(pod_status.patience, new))
         return Readiness(RolloutState.FAILING, f"{problems[0]} ({count})", patience)
     waiting = pod_status.waiting_for(new) or pod_status.waiting_for(pods)
-    waiting = waiting or _refusal(conditions(live))
+    waiting = waiting or refusal(conditions(live))
     return Readiness(RolloutState.PROGRESSING, f"{count}: {waiting}" if waiting else count)
 
 
-def _refusal(news: Iterable[Json]) -> str:
+def _is_moving(live: Json, new: Sequence[Json], pods: Sequence[Json]) -> bool:
+    """Tell whether a pod is going, or is on its way to be available: then an old one goes."""
+    return (
+        any(map(pod_status.is_deleting, pods))
+        or any(not (pod_status.is_ready(pod) or pod_status.problem(pod)) for pod in new)
+        or status_count(live, "availableReplicas") < status_count(live, "readyReplicas")
+    )
+
+
+def refusal(news: Iterable[Json]) -> str:
     """Return why the server refuses to create or delete its pods, '' where it does not.
 
     Source: API reference, Deployment and ReplicaSet, condition ReplicaFailure.
@@ -195,7 +206,7 @@ def judge(live: Json, counts: Counts, pods: Sequence[Json], baseline: Baseline) 
     if ends_here and is_no_less_ready(live, counts, pods, baseline):
         return DONE  # what is in trouble was so before, or waits for a node
     troubles = [pod_status.trouble(pod) for pod in new if not pod_status.is_deleting(pod)]
-    refused = _refusal(baseline.news(live)).partition(":")[0]
+    refused = refusal(baseline.news(live)).partition(":")[0]
     trouble = refused or next(filter(None, troubles), "")
     return replace(verdict, ready=sum(map(pod_status.is_ready, new)), trouble=trouble)
 

@@ -111,6 +111,7 @@ def test_what_admission_does_not_let_be_created_again_is_not_deleted(
 RECREATE, ON_DELETE = "strategy: {type: Recreate}", "updateStrategy: {type: OnDelete}"
 DELETING = {
     "Deployment": RECREATE,
+    "Deployment that surges": "strategy: {rollingUpdate: {maxSurge: 1, maxUnavailable: 1}}",
     "ReplicaSet": "",
     "StatefulSet": "volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: "
     "[ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]",

@@ -58,6 +58,7 @@ KINDS = {
     "daemonsets": "DaemonSet", "deployments": "Deployment", "replicasets": "ReplicaSet",
     "statefulsets": "StatefulSet", "cronjobs": "CronJob", "jobs": "Job", "leases": "Lease",
     "events": "Event", "poddisruptionbudgets": "PodDisruptionBudget",
+    "resourcequotas": "ResourceQuota",
 }  # fmt: skip
 
 RIGHTS = [
@@ -145,6 +146,7 @@ OPTIONAL = (
     "get pods/log",
     "list events",
     "list poddisruptionbudgets",
+    "list resourcequotas",
     "watch secrets",
 )
 

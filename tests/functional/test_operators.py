@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import yaml
 
 from container_update import (
     ClusterError,
@@ -21,6 +22,7 @@ from container_update import (
 from tests.functional.cnf import BAD_IMAGE, Cnf
 from tests.functional.conftest import until
 from tests.functional.manifests import config_map, workload
+from tests.functional.real import REAL
 from tests.functional.test_install import definition
 from tests.internals.core import Collection, Included, Json, ObjectKey
 
@@ -234,3 +236,48 @@ def test_a_definition_that_waits_for_its_ca_does_not_hold_up_what_injects_it(
         over.set()
         injector.join()
     assert operator.live() is not None
+
+
+@pytest.mark.skipif(not REAL, reason="the embedded cluster calls no conversion webhook")
+def test_a_webhook_that_converts_nothing_is_named_with_its_definition(cnf: Cnf) -> None:
+    group = f"{cnf.namespace}.example.org"
+    crd = yaml.safe_load(definition("Foo", group))
+    (version,) = crd["spec"]["versions"]
+    crd["spec"]["versions"].append({**version, "name": "v2", "storage": False})
+    cnf.admin.create(crd)
+    key = ObjectKey.of(crd)
+    metadata = {"name": "one", "namespace": cnf.namespace}
+    old = {"apiVersion": f"{group}/v1", "kind": "Foo", "metadata": metadata, "spec": {}}
+    until(lambda: _is_created(cnf, old))
+    live = cnf.admin.get(key)
+    assert live is not None
+    conversion = yaml.safe_load(CONVERSION.replace("SPACE", cnf.namespace))["conversion"]
+    conversion["webhook"]["clientConfig"]["caBundle"] = CA
+    cnf.admin.replace({**live, "spec": {**live["spec"], "conversion": conversion}})
+    foo = f"{{apiVersion: {group}/v2, kind: Foo, metadata: {{name: one}}}}"
+    package = cnf.package({"foo.yaml": foo})
+    named = rf"operator\.{cnf.namespace}\.svc.*CustomResourceDefinition of {group}/v1, Kind=Foo"
+    try:
+        until(lambda: _converts_nothing(cnf, group))
+        with pytest.raises(ClusterError, match=named):
+            install(package, cnf.admin, options=cnf.options, **cnf.where)
+    finally:
+        live = cnf.admin.get(key)
+        assert live is not None
+        cnf.admin.replace({**live, "spec": {**live["spec"], "conversion": {"strategy": "None"}}})
+        cnf.admin.delete(key)
+
+
+def _is_created(cnf: Cnf, body: Json) -> bool:
+    try:
+        return bool(cnf.admin.create(body))
+    except ClusterError:
+        return False
+
+
+def _converts_nothing(cnf: Cnf, group: str) -> bool:
+    try:
+        cnf.admin.get(ObjectKey(group, "Foo", cnf.namespace, "one", f"{group}/v2"))
+    except ClusterError as error:
+        return error.status == 500
+    return False

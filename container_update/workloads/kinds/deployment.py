@@ -9,9 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from container_update.model.objects import Json
+from container_update.model.objects import Json, get_at
 from container_update.workloads.kind import WorkloadKind
-from container_update.workloads.readiness import Baseline, Readiness, RolloutState, is_observed
+from container_update.workloads.readiness import (
+    Baseline,
+    Readiness,
+    RolloutState,
+    is_observed,
+    replicas,
+)
 
 HASH_LABEL = "pod-template-hash"
 """Tells the pods of two templates apart, and ends the name of each one's ReplicaSet."""
@@ -28,6 +34,14 @@ class Deployment(WorkloadKind):
         if not _is_paused(live):
             return None
         return f"is paused, a change would never roll out: {_resume(live)} and try again"
+
+    def deletes_first(self, live: Json) -> bool:
+        """See :class:`WorkloadKind`; one that surges may give up old pods at the same time."""
+        rolling = get_at(live, ("spec", "strategy", "rollingUpdate")) or {}
+        fewer = str(rolling.get("maxUnavailable") or 0)
+        number = int(fewer.removesuffix("%"))
+        gives_up = number * replicas(live) // 100 if fewer.endswith("%") else number
+        return gives_up > 0 or super().deletes_first(live)
 
     def never_starts(self, manifest: Json) -> str | None:
         """Return that none of one starts that is paused."""
