@@ -141,9 +141,8 @@ def _output(  # noqa: PLR0913
             "found more"
         ) from error
     except programs.TimeoutExpired:
-        raise PackageError(
-            f"{source}: {command}: expected its end within {_SECONDS:g} s, found that it goes on"
-        ) from None
+        text = f"{source}: {command}: expected its end within {_SECONDS:g} s, found that it goes on"
+        raise PackageError(text) from None
     except OSError as error:
         raise PackageError(f"{source}: {command} does not work: {error}") from error
     if ran.returncode:

@@ -857,6 +857,8 @@ def test_a_forged_record_has_uninstall_delete_no_rbac_that_is_not_the_vnfs(site:
         record["manifests"].append([each.as_dict(), *record["manifests"][0][1:3], what])
     data = {**body["data"], "instance": base64.b64encode(pack(record)).decode()}
     site.admin.replace({**body, "data": data})
+    unlabelled = site.admin.get(described.key)
+    site.admin.replace({**unlabelled, "metadata": {**unlabelled["metadata"], "labels": {}}})
     BY_THE_RECORD["uninstall"](described)
     assert site.admin.get(theirs) is not None
     assert [site.admin.get(each) for each in (own, described.key)] == [None, None], "it goes on"
