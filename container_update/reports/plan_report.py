@@ -97,8 +97,8 @@ def sections(plan: Plan) -> Iterator[tuple[str, list[Step]]]:
         if role == _END and steps[0] is plan.steps[0] and len(steps) < len(plan.steps):
             yield "First", steps
         elif role is not None:
-            creates = any(step.action is Action.CREATE for step in steps)
-            yield "Workloads" if role == _RESTARTS and creates else role, steps
+            restart = all(step.action not in _SYMBOLS for step in steps)
+            yield role if restart or role != _RESTARTS else "Workloads", steps
         else:
             for title, is_config in (("Configuration", True), ("Other objects", False)):
                 if part := [step for step in steps if step.is_config is is_config]:
@@ -215,7 +215,7 @@ def _head(group: Sequence[Step]) -> Line:
     step, pods = group[0], sum(map(summary.pods_of, group))
     sign, style = _SYMBOLS.get(step.action, _RESTART)
     words = step.action.value
-    if pods and (pods > 1 or len(group) > 1):
+    if step.action not in _SYMBOLS and pods and (pods > 1 or len(group) > 1):
         words += f", {summary.count_noun(pods, 'pod')}"
     if len(group) > 1:
         words += " (--all lists them)"

@@ -90,6 +90,14 @@ def test_a_plan_reads_from_configuration_to_restarts_to_what_is_left_alone() -> 
     ]
 
 
+def test_a_workload_whose_pods_stay_is_not_below_the_restarts() -> None:
+    """As where its labels change: its pods are not counted either."""
+    live = {"kind": "Deployment", "metadata": {"name": "d"}, "spec": {"replicas": 2}}
+    step = ManifestStep(DEPLOYMENT, Action.REPLACE, live, live)
+    lines = text_of(plan_report.plan_lines(Plan("ns", None, (step,)))).splitlines()
+    assert lines == ["Workloads:", "  ~ Deployment ns/d: replace", "Plan: 1 to replace."]
+
+
 def test_a_plan_with_nothing_to_do_says_so_with_its_notes() -> None:
     plan = Plan("ns", None, (), notes=(Note(CM, "left alone"),))
     assert text_of(plan_report.plan_lines(plan)).splitlines() == [

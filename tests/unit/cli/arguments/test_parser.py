@@ -63,7 +63,7 @@ WRONG = {
     "a number": ((*PLAN, "--workers", "x"), '--workers: expected a number, found "x"', ""),
     "a size": ((*PLAN, "--url-bytes", "x"), "--url-bytes: expected a size such as 8MiB", ""),
     "an argument too many": ((*PLAN, "more"), 'found "more", which is one argument too', ""),
-    "an argument that is missing": (("plan",), "are required: OLD", ""),
+    "an argument that is missing": (("plan",), "are required: [OLD] NEW", ""),
 }  # fmt: skip
 
 
