@@ -17,7 +17,7 @@ from container_update.planning.steps import ObjectStep
 from container_update.planning.steps.new_objects import pod_of
 from container_update.planning.update import traffic
 from container_update.workloads import ownership
-from container_update.workloads.kind import WorkloadKind, pods_in
+from container_update.workloads.kind import pods_in
 from container_update.workloads.kinds import pod
 from container_update.workloads.pod_status import problem
 from container_update.workloads.readiness import (
@@ -253,18 +253,17 @@ def _step_wait(
 
 
 def followed_by(steps: Iterable[ObjectStep]) -> frozenset[Collection]:
-    """Return what to watch while steps are carried out, traffic only of Services that stay."""
-    passing = (Action.CREATE, Action.DELETE)
-    return watched_collections(
-        s.key
-        for s in steps
-        if (s.action not in passing if (kind := kind_of(s.key)) is None else _is_followed(s, kind))
-    )
-
-
-def _is_followed(step: ObjectStep, kind: WorkloadKind) -> bool:
-    """Tell whether a workload is waited for: of those that run to their end only a new one."""
-    return not kind.runs_to_completion or step.action is Action.CREATE
+    """Return what to watch while steps are carried out: traffic only of Services that stay, and of
+    workloads that run to their end only new ones."""
+    followed = set()
+    for step in steps:
+        kind, creates = kind_of(step.key), step.action is Action.CREATE
+        if kind is None:
+            is_followed = not creates and step.action is not Action.DELETE
+        else:
+            is_followed = creates or not kind.runs_to_completion
+        followed |= {step.key} if is_followed else set()
+    return watched_collections(followed)
 
 
 def watched_collections(keys: Iterable[ObjectKey]) -> frozenset[Collection]:

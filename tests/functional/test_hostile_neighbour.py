@@ -1050,7 +1050,7 @@ def plant(site: Cnf, like: Json, name: str, data: dict[str, str]) -> Json:
 def of_the_key(site: Cnf) -> set[str]:
     """Return the names of the Secrets that are signed with the key."""
     bodies = site.admin.list(Collection("", "Secret", site.namespace)).items
-    return {body["metadata"]["name"] for body in bodies if keeping.is_signed(body, KEY)}
+    return {body["metadata"]["name"] for body in bodies if keeping.is_trusted(body, KEY)}
 
 
 @pytest.mark.parametrize("parts", ["none", "as many as there may be"])

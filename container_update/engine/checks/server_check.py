@@ -119,7 +119,8 @@ class _Asking:
             if error.status == 404 and needed is None and step.before is None and patience:
                 time.sleep(_PAUSE)  # the kind may have been defined a moment ago
                 return self.about(step, patience - 1)
-            if needed is None and error.status == 403 and self._lacks_right(step):
+            is_forbidden = needed is None and error.status == 403
+            if is_forbidden and self.cluster.missing_rights([*permissions.of_step(step)]):
                 # the operation itself says which one
                 return _Answer(step, untried="this account may not write it")
             return _Answer(step, waits_for=needed, refusal=None if needed else error)
@@ -145,9 +146,6 @@ class _Asking:
             if named is None and status == 404
             else named
         )
-
-    def _lacks_right(self, step: ObjectStep) -> bool:
-        return bool(self.cluster.missing_rights([*permissions.of_step(step)]))
 
     def _new(self, step: ObjectStep) -> Json:
         content = step.content if isinstance(step, ConfigStep | ManifestStep) else None

@@ -151,8 +151,8 @@ def test_a_signature_is_of_one_place(other: Json) -> None:
     place = {"namespace": "ns", "name": "journal"}
     signed = keeping.sign({"metadata": place, "type": "t", "data": {"x": "MQ=="}}, "key")
     metadata = {**place, **other.get("metadata", {})}
-    assert keeping.is_signed(signed, "key")
-    assert not keeping.is_signed({**signed, **other, "metadata": metadata}, "key")
+    assert keeping.is_trusted(signed, "key")
+    assert not keeping.is_trusted({**signed, **other, "metadata": metadata}, "key")
 
 
 def test_a_second_journal_of_one_instance_is_refused() -> None:
