@@ -13,13 +13,16 @@ from container_update.cluster import uninstalled
 from container_update.cluster.history import History, UntrustedError, kept_instances
 from container_update.cluster.informer import Informer
 from container_update.cluster.instance_record import InstanceRecord
+from container_update.cluster.journal import JournalReader
+from container_update.cluster.operation import Result
 from container_update.cluster.retry import RetryingReader
 from container_update.cluster.scope import Scope
 from container_update.engine.checks.namespaces import refuse_if_known_missing
 from container_update.model.cluster import ReadOnlyCluster, if_allowed
-from container_update.model.errors import NotInstalledError, PlanError
+from container_update.model.errors import ContainerUpdateError, NotInstalledError, PlanError
 from container_update.model.objects import Collection, Json, Manifest, ObjectKey, instance_of
 from container_update.model.options import Options
+from container_update.model.plan import INSTALL
 from container_update.model.requests import PackageIdentity
 from container_update.planning.comparison.live_objects import manifest_name
 from container_update.workloads import ownership, pod_status, pod_template, registry
@@ -41,10 +44,15 @@ def only_instance(
     ...     only_instance(cluster, "cnf")
     'upf'
 
+    One whose installation was undone, and nothing since, does not count beside others.
+
     :returns: None where it has no id, or there is none, or the account may not look.
     :raises PlanError: there are several instances.
     """
     ids = _ids(cluster, namespace, options) or frozenset()
+    if len(ids) > 1:
+        reader = RetryingReader(cluster, options.retry_seconds)
+        ids = frozenset(each for each in ids if not _was_never_there(reader, namespace, each))
     named = sorted(each for each in ids if each)
     if len(ids) > 1:
         others = " and one without an id" if None in ids else ""
@@ -54,6 +62,17 @@ def only_instance(
             f"one by its id{empty}"
         )
     return named[0] if named else None
+
+
+def _was_never_there(reader: RetryingReader, namespace: str, instance_id: str | None) -> bool:
+    """Tell whether all operations that an instance had are installations that were undone."""
+    try:
+        ended = History(reader, namespace, instance_id).read()
+        current = JournalReader(reader, namespace, instance_id).read()
+    except ContainerUpdateError:  # they may be signed with the key of another host
+        return False
+    undone = (each.origin.kind == INSTALL and each.result is Result.UNDONE for each in ended)
+    return bool(ended) and all(undone) and current is None
 
 
 def _ids(

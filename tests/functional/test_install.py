@@ -590,6 +590,18 @@ def test_a_kind_that_the_server_does_not_serve_is_told_with_what_to_do(
     assert told in capsys.readouterr().err
 
 
+def test_an_instance_whose_installation_was_undone_makes_no_command_ask_which_is_meant(
+    shell: Shell,
+) -> None:
+    package = shell.package(**FILES)
+    assert shell.run("install", package, "--instance-id", INSTANCE)[0] == 0
+    other = shell.package(bad=BAD.replace("name: bad", "name: other"))
+    bad = ("--instance-id", "other", "--grace-period", "0.1")
+    assert shell.run("install", other, *bad)[0] == UpdateFailedError.exit_status
+    assert shell.run("plan", package)[0] == 2
+    assert shell.run("history", "--instance-id", "other")[0] == 0
+
+
 ADDRESSED = (
     *("status", "history", "undo", "uninstall", "freeze", "unfreeze"),
     *("resume", "rollback", "promote", "abort"),
