@@ -55,6 +55,8 @@ class ClusterInstance(ClusterView):
     """A failed operation is left for a rollback or a resume, not undone."""
     cancel: CancelToken = field(default_factory=CancelToken)
     """Cancels the operation from another thread or a signal handler."""
+    why: str = ""
+    """The reason that the user gave for ending an operation that another run began."""
     kept: Revision | None = field(default=None, init=False)
     """The revision of the run that ended last; None where it is not kept."""
     informer: Informer | None = field(default=None, init=False)

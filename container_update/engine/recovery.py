@@ -172,6 +172,9 @@ class ClusterRecovery(Recovery[Operation]):
         if claimed is not None and has_ended:
             return replace(claimed, phase=Phase.END)
         if claimed is not None:
+            origin = claimed.origin
+            why = "; ".join(filter(None, (origin.why, self._instance.why)))
+            claimed = replace(claimed, origin=replace(origin, why=why))
             # what the run before has sent may still be on its way: it meets newer versions
             instance = self._instance
             fence = Fence(instance.cluster.with_guard(self._lock.check), instance.options.workers)

@@ -59,10 +59,11 @@ class Verb:
         namespace: str = "default",
         instance_id: str | None = None,
         packages: Sequence[str] = (),
+        why: str = "",
     ) -> Outcome | None:
         """End the operation."""
         retrying = RetryingCluster(cluster, options.retry_seconds)
-        instance = ClusterInstance(retrying, namespace, instance_id, options, progress)
+        instance = ClusterInstance(retrying, namespace, instance_id, options, progress, why=why)
         instance.cancel = CancelToken() if cancel is None else cancel
         back, promote = self._way(instance)
         record, go_on = None if back else instance.journal.read(), None
@@ -97,6 +98,7 @@ def resume(_: ClusterInstance) -> tuple[bool, str]:
     :param namespace: of the VNF.
     :param instance_id: the VNF instance, as it was given to the interrupted operation.
     :param packages: those of the interrupted operation, in any order.
+    :param why: the reason, one line; the history shows it after that of the operation.
     :returns: its outcome, and the pods of every VDU that is recorded; None where no operation
         was interrupted.
     :raises PackageError: a package is not the operation's, or is missing; nothing was done.

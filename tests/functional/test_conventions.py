@@ -81,6 +81,24 @@ def test_the_history_shows_the_reason_that_an_operation_was_given(
     assert "Why       back" in said("history", "--last", *where)
 
 
+def test_the_history_shows_the_reason_that_ended_what_waited(
+    cnf: Cnf, admin_kubeconfig: str
+) -> None:
+    old, new = (
+        cnf.package({"w.yaml": workload("Deployment", "a", image=image, replicas=2)})
+        for image in ("nginx:1.27", "nginx:1.28")
+    )
+    where = ("--kubeconfig", admin_kubeconfig, "-n", cnf.namespace, "--instance-id", "one")
+    said("install", old, *where)
+    canary = ("--upgrade-type", "Canary", "--canary-steps", "50,100", "--hold")
+    for verb in ("abort", "promote"):
+        said("change", old, new, *canary, *where, "-m", "ticket 4711")
+        said(verb, old, new, *where, "-m", f"by {verb}")
+    kept = json.loads(said("history", *where, "-o", "json"))["revisions"]
+    reasons = ["ticket 4711; by promote", "ticket 4711; by abort", ""]
+    assert [each["why"] for each in kept] == reasons
+
+
 def test_the_options_that_say_where_may_be_before_the_command(
     cnf: Cnf, admin_kubeconfig: str
 ) -> None:

@@ -50,6 +50,7 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
         command.add_argument("packages", metavar="PACKAGE", nargs="*",
             help="the packages of the operation: needed if it writes to other namespaces, RBAC "
             "or cluster-scoped objects, or runs scripts")  # fmt: skip
+        operate.add_message_argument(command)
         output.add_approval_arguments(command)
         output.add_detailed_exitcode(command)
         connection.add_cluster_arguments(command)
@@ -118,7 +119,8 @@ def run(verb: str, parsed: argparse.Namespace, out: TextIO) -> int:
         with connection.connected_instance(parsed) as (cluster, where):
             operate.ask_about_others(parsed, out, cluster, parsed.instance_id)
             options = for_charts(options, **where, packages=parsed.packages, cluster=cluster)
-            return way(cluster, options, cancel, progress, **where, packages=parsed.packages)
+            how = {"packages": parsed.packages, "why": parsed.message}
+            return way(cluster, options, cancel, progress, **where, **how)
 
     return recover_and_show(end, parsed, out)
 
