@@ -111,23 +111,6 @@ def test_a_rollback_deletes_what_an_instantiation_has_created(
 Failed = tuple[str, Callable[[KubernetesCluster, int], object]]
 
 
-def hold_lease(path: str, kubernetes: KubernetesCluster, seconds: int) -> None:
-    """Give the lease of an instance to somebody else."""
-    lock = LeaseLock(kubernetes, "default", path.rpartition("/")[2], "", "", 2, CancelToken())
-    kubernetes.create(
-        {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": {"name": lock.key.name, "namespace": lock.key.namespace},
-            "spec": {
-                "holderIdentity": "other/1",
-                "renewTime": f"{now().isoformat(timespec='microseconds')}Z",
-                "leaseDurationSeconds": seconds,
-            },
-        }
-    )
-
-
 @pytest.fixture
 def failed(client: Client, cluster: EmbeddedCluster, tmp_path: Path) -> Failed:
     """An instantiation that has failed, and what gives its lease to somebody else for seconds."""
@@ -140,7 +123,19 @@ def failed(client: Client, cluster: EmbeddedCluster, tmp_path: Path) -> Failed:
     cluster.behaviour.bad_images = []
 
     def lease(kubernetes: KubernetesCluster, seconds: int) -> None:
-        hold_lease(path, kubernetes, seconds)
+        lock = LeaseLock(kubernetes, "default", path.rpartition("/")[2], "", "", 2, CancelToken())
+        kubernetes.create(
+            {
+                "apiVersion": "coordination.k8s.io/v1",
+                "kind": "Lease",
+                "metadata": {"name": lock.key.name, "namespace": lock.key.namespace},
+                "spec": {
+                    "holderIdentity": "other/1",
+                    "renewTime": f"{now().isoformat(timespec='microseconds')}Z",
+                    "leaseDurationSeconds": seconds,
+                },
+            }
+        )
 
     return str(operation["_links"]["self"]["href"]), lease
 
@@ -156,13 +151,10 @@ def test_an_instantiation_goes_on_once_the_lease_of_a_killed_service_has_expired
 
 
 def test_who_waits_for_the_lease_of_another_run_may_stop_waiting(
-    client: Client, cluster: EmbeddedCluster, kubernetes: KubernetesCluster, tmp_path: Path
+    failed: Failed, client: Client, kubernetes: KubernetesCluster
 ) -> None:
-    path = client.create(client.onboard(vnfs.package(tmp_path, "1.0", vnfs.ours(client.api))[0]))
-    client.do("POST", f"{path}/instantiate", vnfs.instantiation(client.vims(cluster)))
-    hold_lease(path, kubernetes, 3000)
-    refused = client.do("POST", f"{path}/heal", {}, "FAILED_TEMP")
-    operation = str(refused["_links"]["self"]["href"])
+    operation, lease = failed
+    lease(kubernetes, 3000)
     client.begin("POST", f"{operation}/retry")
     client.call("POST", f"{operation}/cancel", {"cancelMode": "GRACEFUL"}, 202)
     until(lambda: client.call("GET", operation)["operationState"] == "FAILED_TEMP", "its end", 10)

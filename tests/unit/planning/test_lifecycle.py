@@ -7,7 +7,7 @@ import pytest
 
 from container_update.model.errors import PlanError
 from container_update.model.objects import INSTANCE_LABEL, Json, Manifest, ObjectKey, Source
-from container_update.planning.lifecycle import install_plan
+from container_update.planning.lifecycle import install_plan, own_objects
 
 CONFIG = ObjectKey("", "ConfigMap", "cnf", "c")
 ROLE = ObjectKey("rbac.authorization.k8s.io", "ClusterRole", "", "r")
@@ -60,3 +60,14 @@ def test_what_is_not_the_instances_or_is_going_is_refused(
     manifest = Manifest(key, body(key, "said"), Source("a.yaml", 1))
     with pytest.raises(PlanError, match=expected):
         install_plan([manifest], {key: live}, "cnf", "one")
+
+
+@pytest.mark.parametrize(
+    ("owner", "is_own"), [("mine", (True, True)), ("theirs", (False, False)), (None, (False, True))]
+)
+def test_a_label_decides_whose_an_object_is_and_where_there_is_none_the_record(
+    owner: str | None, is_own: tuple[bool, bool]
+) -> None:
+    key = ObjectKey("", "ConfigMap", "cnf", "cm")
+    live = {key: body(key, "a", owner)}
+    assert tuple(key in own_objects(live, recorded, "mine") for recorded in ([], [key])) == is_own
