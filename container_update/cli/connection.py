@@ -167,11 +167,14 @@ def instance_header(
     parsed.header, parsed.instance_id = header, instance_id
 
 
-def find_instance(parsed: argparse.Namespace, cluster: KubernetesCluster) -> str | None:
+def find_instance(
+    parsed: argparse.Namespace, cluster: KubernetesCluster, *, may_be_new: bool = False
+) -> str | None:
     """Return the id that is given, or else that of the only instance of the namespace.
 
     The empty id is given where the instance without one is meant, beside others.
 
+    :param may_be_new: the id may be that of an instance that is not installed yet.
     :raises PlanError: the id is not known, and no package says what is meant.
     """
     from container_update.engine import instances  # noqa: PLC0415, slow to load
@@ -181,7 +184,7 @@ def find_instance(parsed: argparse.Namespace, cluster: KubernetesCluster) -> str
         return instances.only_instance(cluster, parsed.namespace, options)
     parsed.is_without_id = not parsed.instance_id
     instance_id = str(parsed.instance_id) or None
-    if not _sources(parsed):
+    if not (may_be_new or _sources(parsed)):
         instances.refuse_unknown(cluster, parsed.namespace, instance_id, options)
     return instance_id
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import urllib3
 
-from container_update.cli.main import main
+from tests.internals.core import main
 
 GUIDE = Path(__file__).parents[2] / "samples/01-user-guide/v1"
 KUBECONFIG = """\

@@ -101,7 +101,7 @@ def _in_cluster(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Itera
         return
     plan = Plan(namespace, parsed.instance_id, ())
     try:
-        parsed.instance_id = connection.find_instance(parsed, cluster)
+        parsed.instance_id = connection.find_instance(parsed, cluster, may_be_new=True)
     except ContainerUpdateError as error:
         yield preflight.Check("instance", error=error)
         yield preflight.check("rights", lambda: preflight.rights(plan, cluster))
