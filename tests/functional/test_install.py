@@ -241,6 +241,7 @@ metadata: {name: kept, annotations: {helm.sh/resource-policy: keep}}
     status, text = shell.run("uninstall", "--instance-id", INSTANCE)
     assert status == 0
     assert "stays: it holds data" in text
+    assert text.endswith(" --delete-data\n")
     assert names(shell.cnf) == {"data", "kept"}
     more = ("--instance-id", INSTANCE, "--delete-data")
     status, text = shell.run("uninstall", package, *more, "--plan")
@@ -263,6 +264,9 @@ def test_a_second_instance_shares_a_definition_that_is_the_same(shell: Shell) ->
     status, text = shell.run("uninstall", "--instance-id", "one")
     assert status == 0
     assert "it is cluster-scoped, others may use it" in text
+    rest = re.search(r"Stays: 1 object. To delete: container-update (uninstall .*)\n", text)
+    assert rest is not None
+    assert rest[1].endswith("--instance-id one --delete-shared")
     assert shell.cnf.admin.get(ObjectKey(group, "Thing", shell.cnf.namespace, "two")) is not None
     status, text = shell.run("uninstall", "--instance-id", "two")
     assert status == 0

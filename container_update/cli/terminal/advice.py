@@ -135,6 +135,19 @@ def change_command(plan: Plan, parsed: argparse.Namespace) -> str:
     return _change_command([old, new] if old else [new], parsed)
 
 
+def delete_rest_command(plan: Plan, parsed: argparse.Namespace) -> str:
+    """Return the command that deletes what an uninstallation leaves if it is not asked; or ''."""
+    stays = {
+        "delete_data": any(key.kind == "PersistentVolumeClaim" for key in plan.unchanged),
+        "delete_shared": not all(key.namespace for key in plan.unchanged),
+    }
+    names = [name for name in stays if stays[name] and not getattr(parsed, name, True)]
+    package = plan.packages[-1].source if plan.packages else "PACKAGE"
+    command = f"{_program(parsed)} uninstall {shlex.quote(package)}{_address(parsed)}"
+    more = "".join(f" --{name.replace('_', '-')}" for name in names)
+    return f"{command}{more}" if names else ""
+
+
 def _change_command(packages: Sequence[str], parsed: argparse.Namespace) -> str:
     command = f"{_program(parsed)} change {shlex.join(packages)} --upgrade-type RollingUpdate"
     return f"{command}{_address(parsed)}"

@@ -299,7 +299,7 @@ def show_scripts(reports: Sequence[ScriptReport], parsed: argparse.Namespace, ou
 
 
 def _not_done(plan: Plan, parsed: argparse.Namespace) -> Iterator[str]:
-    """Yield what of the new package an update leaves undone, and which command does it."""
+    """Yield what an operation leaves undone, and which command does it."""
     if plan.ignored:
         objects = count_noun(len({note.key for note in plan.ignored}), "object")
         what = f"{count_noun(len(plan.ignored), 'difference')} of {objects}"
@@ -308,6 +308,8 @@ def _not_done(plan: Plan, parsed: argparse.Namespace) -> Iterator[str]:
         names = ", ".join(map(str, plan.left))
         command = next_steps.change_command(plan, parsed)
         yield f"Not in the new package, left alone: {names}. To delete: {command}"
+    if command := next_steps.delete_rest_command(plan, parsed):
+        yield f"Stays: {count_noun(len(plan.unchanged), 'object')}. To delete: {command}"
 
 
 def _undo_of(outcome: Outcome, parsed: argparse.Namespace) -> str:
