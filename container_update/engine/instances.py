@@ -94,24 +94,22 @@ def no_instance(cluster: ReadOnlyCluster, namespace: str, options: Options) -> s
 def refuse_unknown(
     cluster: ReadOnlyCluster, namespace: str, instance_id: str | None, options: Options
 ) -> None:
-    """Refuse an id that no operation, no uninstalled instance and no workload of a namespace has.
+    """Refuse an id that no operation, no uninstalled instance and no workload of a namespace has,
+    where the namespace has other instances.
 
-    An account that may not look is not refused.
-
-    :raises PlanError: names the instances whose ids are similar, or else all.
+    :raises PlanError: names the instance whose id is similar, or else all.
     """
     ids = _ids(cluster, namespace, options) if instance_id else None
-    if instance_id is None or ids is None or instance_id in ids:
+    if instance_id is None or not ids or instance_id in ids:
         return
     gone = uninstalled.read(RetryingReader(cluster, options.retry_seconds), namespace)
     if instance_id in {each for _, each, _ in gone}:
         return
-    refuse_if_known_missing(namespace, cluster)
     if workloads(cluster, namespace, instance_id, options):  # another program created it
         return
     known = sorted(each or "one without an id" for each in ids)
     near = difflib.get_close_matches(instance_id, known)
-    found = f"the nearest name is {near[0]}" if near else f"it has {', '.join(known) or 'none'}"
+    found = f"the nearest name is {near[0]}" if near else f"it has {', '.join(known)}"
     raise PlanError(f"VNF instance {instance_id} is not known in namespace {namespace}: {found}")
 
 

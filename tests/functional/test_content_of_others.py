@@ -150,11 +150,11 @@ def write_as(manager: str, cnf: Cnf, body: Json, *, applies: bool = False) -> No
     key = ObjectKey.of(body)
     path = cnf.admin._resources.object_path(key)
     if not applies:
-        cnf.admin._call("PUT", path, f"write {key}", body, query)
+        cnf.admin._send("PUT", path, f"write {key}", body, query)
         return
     kubectl_like = {"Content-Type": "application/apply-patch+yaml"}
     with patch.object(Login, "headers", lambda login, **_: {**headers(login), **kubectl_like}):
-        cnf.admin._call("PATCH", path, f"apply {key}", body, {**query, "force": "true"})
+        cnf.admin._send("PATCH", path, f"apply {key}", body, {**query, "force": "true"})
 
 
 def headers(login: Login, *, of: Callable[..., dict[str, str]] = Login.headers) -> dict[str, str]:
