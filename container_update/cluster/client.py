@@ -412,7 +412,7 @@ class KubernetesCluster:
 
     def _send_if_there(self, method: str, path: str, what: str, body: Json) -> None:
         try:
-            self._send(method, path, what, body)
+            _: Json = self._send(method, path, what, body).body  # a page of a proxy is none
         except ClusterError as error:
             if error.status != 404:
                 raise

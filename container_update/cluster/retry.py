@@ -58,14 +58,14 @@ class Retries:
         self._told: set[str] = set()
         """The errors that were logged as warnings: each of them once."""
 
-    def send(self, request: Callable[P, Answer], *of: P.args, **more: P.kwargs) -> Answer:
+    def send(self, request: Callable[P, Answer], *args: P.args, **kwargs: P.kwargs) -> Answer:
         """Return what *request* returns, in the end, or raise its last ClusterError."""
         began = time.monotonic()
         deadline, pause = began + self._seconds, _FIRST_PAUSE
         while True:
             try:
                 with self._slots:
-                    answer = request(*of, **more)
+                    answer = request(*args, **kwargs)
             except ClusterError as error:
                 if error.status is not None:
                     self._answered.set()
@@ -180,10 +180,10 @@ class RetryingCluster(RetryingReader):
         guarded._may_write = may_write
         return guarded
 
-    def _write(self, write: Callable[P, Answer], *of: P.args, **more: P.kwargs) -> Answer:
+    def _write(self, write: Callable[P, Answer], *args: P.args, **kwargs: P.kwargs) -> Answer:
         def write_guarded() -> Answer:
             self._may_write()
-            return write(*of, **more)
+            return write(*args, **kwargs)
 
         return self._retries.send(write_guarded)
 

@@ -336,6 +336,13 @@ def test_a_field_selector_holds_for_every_page() -> None:
     assert [query.get("continue") for query in queries] == [None, ["c1"]]
 
 
+def test_a_page_of_another_server_is_no_deletion() -> None:
+    cluster, _ = cluster_of(Answer(200, b"<html>"), Answer(404, status(404, "NotFound")))
+    with pytest.raises(ClusterError, match="delete Pod ns/p: expected a JSON object"):
+        cluster.delete(ObjectKey("", "Pod", "ns", "p"))
+    cluster.delete(ObjectKey("", "Pod", "ns", "p"))
+
+
 @pytest.mark.parametrize(("fields", "sent"), [("", None), ("metadata.name=a", ["metadata.name=a"])])
 def test_a_field_selector_holds_for_a_watch(fields: str, sent: list[str] | None) -> None:
     cluster, pool = cluster_of(Answer(200, b""))
