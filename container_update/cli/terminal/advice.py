@@ -20,6 +20,7 @@ from container_update.model.errors import (
     NotInstalledError,
     UpdateFailedError,
 )
+from container_update.planning.summary import count_noun
 from container_update.workloads.pod_status import NEVER_PULLS, PULLS
 
 if TYPE_CHECKING:
@@ -135,17 +136,17 @@ def change_command(plan: Plan, parsed: argparse.Namespace) -> str:
     return _change_command([old, new] if old else [new], parsed)
 
 
-def delete_rest_command(plan: Plan, parsed: argparse.Namespace) -> str:
-    """Return the command that deletes what an uninstallation leaves if it is not asked; or ''."""
-    stays = {
-        "delete_data": any(key.kind == "PersistentVolumeClaim" for key in plan.unchanged),
-        "delete_shared": not all(key.namespace for key in plan.unchanged),
-    }
-    names = [name for name in stays if stays[name] and not getattr(parsed, name, True)]
+def delete_rest_sentence(plan: Plan, parsed: argparse.Namespace) -> str:
+    """Return which command deletes what an uninstallation leaves if it is not asked; or ''."""
+    rest = {note.key for note in plan.notes if note.text.startswith("stays: it is cluster-scoped")}
+    data = {note.key for note in plan.notes if note.text.startswith("stays: it holds data")}
+    asked = {"delete_data": data, "delete_shared": rest}
+    names = [name for name in asked if asked[name] and not getattr(parsed, name, True)]
     package = plan.packages[-1].source if plan.packages else "PACKAGE"
     command = f"{_program(parsed)} uninstall {shlex.quote(package)}{_address(parsed)}"
     more = "".join(f" --{name.replace('_', '-')}" for name in names)
-    return f"{command}{more}" if names else ""
+    number = count_noun(len(rest | data), "object")
+    return f"Stays: {number}. To delete: {command}{more}" if names else ""
 
 
 def _change_command(packages: Sequence[str], parsed: argparse.Namespace) -> str:
