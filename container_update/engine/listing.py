@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from container_update.cluster import uninstalled
 from container_update.cluster.history import History, kept_instances
-from container_update.cluster.operation import Result, Revision
+from container_update.cluster.operation import Revision
 from container_update.cluster.retry import RetryingReader
 from container_update.engine import instances, resume
 from container_update.engine.instances import WorkloadState
@@ -20,7 +20,7 @@ from container_update.model.errors import ClusterError, ContainerUpdateError
 from container_update.model.objects import Json
 from container_update.model.operation import Status
 from container_update.model.options import Options
-from container_update.model.plan import INSTALL, UNINSTALL
+from container_update.model.plan import UNINSTALL
 from container_update.model.requests import names
 from container_update.model.times import time_of
 
@@ -57,13 +57,6 @@ class InstanceState:
         """When the oldest of its workloads was created, in UTC (RFC 3339); None: it has none."""
         times = [time_of(each.created) for each in self.workloads if each.created]
         return min(times).isoformat() if times else None
-
-    @property
-    def is_installed(self) -> bool:
-        """Whether it is there, or may be; not: its installation was undone, and left nothing."""
-        last, is_known = self.last, bool(self.package or self.workloads)
-        is_undone = last and last.origin.kind == INSTALL and last.result is Result.UNDONE
-        return is_known or not is_undone or self.under_way != ""
 
     @property
     def _is_uninstalled(self) -> bool:
@@ -120,8 +113,7 @@ def list_instances(
     namespace: str = "",
     options: Options = Options(),  # noqa: B008
 ) -> tuple[InstanceState, ...]:
-    """Return the VNF instances of a namespace, or of the whole cluster; none whose installation was
-    undone.
+    """Return the installed VNF instances of a namespace, or of the whole cluster.
 
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     for each in list_instances(cluster):
@@ -131,11 +123,17 @@ def list_instances(
     :param namespace: '': all of them.
     :raises ClusterError: the account may not list Secrets there.
     """
-    found = kept_instances(RetryingReader(cluster, options.retry_seconds), namespace)
-    by_name = sorted(found, key=lambda each: (each[0], each[1] or ""))
+    reader = RetryingReader(cluster, options.retry_seconds)
+    by_name = sorted(kept_instances(reader, namespace), key=lambda each: (each[0], each[1] or ""))
     with _warned_once() as refused:
-        states = (_state(cluster, *each, options, refused) for each in by_name)
-        return tuple(each for each in states if each.is_installed)
+        states = [_state(cluster, *each, options, refused) for each in by_name]
+    return tuple(
+        each
+        for each in states
+        if each.package
+        or each.workloads
+        or not instances.was_never_there(reader, each.namespace, each.instance_id)
+    )
 
 
 def list_histories(
