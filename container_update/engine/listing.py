@@ -129,10 +129,8 @@ def list_instances(
         states = [_state(cluster, *each, options, refused) for each in by_name]
     return tuple(
         each
-        for each in states
-        if each.package
-        or each.workloads
-        or not instances.was_never_there(reader, each.namespace, each.instance_id)
+        for where, each in zip(by_name, states, strict=True)
+        if each.package or each.workloads or not instances.was_never_there(reader, *where)
     )
 
 
