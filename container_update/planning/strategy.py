@@ -537,7 +537,10 @@ class Strategy:
                 shown = live_objects.as_made_by(live, new.body)
                 body, drift = live_objects.three_ways(new.body, base.body, shown)
             before = None if old is None else old.body
-            self._merge_results[new.key] = live_objects.with_fields_of_others(body, before, live)
+            made_from = {manifest_digest(each.body) for each in (old, new) if each}
+            self._merge_results[new.key] = live_objects.with_fields_of_others(
+                body, before, live, is_whole=recorded_digest(live) in made_from
+            )
             for each in drift:
                 self._note(new.key, each.note(new.source))
         return self._merge_results[new.key]
