@@ -52,7 +52,7 @@ def only_instance(
     ids = _ids(cluster, namespace, options) or frozenset()
     if len(ids) > 1:
         reader = RetryingReader(cluster, options.retry_seconds)
-        ids = frozenset(each for each in ids if not _was_never_there(reader, namespace, each))
+        ids = frozenset(each for each in ids if not was_never_there(reader, namespace, each))
     named = sorted(each for each in ids if each)
     if len(ids) > 1:
         others = " and one without an id" if None in ids else ""
@@ -64,7 +64,7 @@ def only_instance(
     return named[0] if named else None
 
 
-def _was_never_there(reader: RetryingReader, namespace: str, instance_id: str | None) -> bool:
+def was_never_there(reader: RetryingReader, namespace: str, instance_id: str | None) -> bool:
     """Tell whether all operations that an instance had are installations that were undone."""
     try:
         ended = History(reader, namespace, instance_id).read()

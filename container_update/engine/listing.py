@@ -113,7 +113,7 @@ def list_instances(
     namespace: str = "",
     options: Options = Options(),  # noqa: B008
 ) -> tuple[InstanceState, ...]:
-    """Return the VNF instances of a namespace, or of the whole cluster.
+    """Return the installed VNF instances of a namespace, or of the whole cluster.
 
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     for each in list_instances(cluster):
@@ -123,10 +123,17 @@ def list_instances(
     :param namespace: '': all of them.
     :raises ClusterError: the account may not list Secrets there.
     """
-    found = kept_instances(RetryingReader(cluster, options.retry_seconds), namespace)
-    by_name = sorted(found, key=lambda each: (each[0], each[1] or ""))
+    reader = RetryingReader(cluster, options.retry_seconds)
+    by_name = sorted(kept_instances(reader, namespace), key=lambda each: (each[0], each[1] or ""))
     with _warned_once() as refused:
-        return tuple(_state(cluster, *each, options, refused) for each in by_name)
+        states = [_state(cluster, *each, options, refused) for each in by_name]
+    return tuple(
+        each
+        for each in states
+        if each.package
+        or each.workloads
+        or not instances.was_never_there(reader, each.namespace, each.instance_id)
+    )
 
 
 def list_histories(

@@ -231,17 +231,22 @@ def test_what_no_label_and_no_record_says_is_the_instances_is_not_uninstalled(
 
 
 def test_data_and_what_others_may_use_stays_unless_it_is_asked_for(shell: Shell) -> None:
-    keep = """
+    kept = f"""
 apiVersion: v1
 kind: ConfigMap
-metadata: {name: kept, annotations: {helm.sh/resource-policy: keep}}
+metadata: {{name: kept, annotations: {{helm.sh/resource-policy: keep}}}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {{name: {shell.cnf.namespace}, annotations: {{helm.sh/resource-policy: keep}}}}
+rules: []
 """
-    package = shell.package(**FILES, pvc=CLAIM, keep=keep)
+    package = shell.package(**FILES, pvc=CLAIM, kept=kept)
     assert shell.run("install", package, "--instance-id", INSTANCE)[0] == 0
     status, text = shell.run("uninstall", "--instance-id", INSTANCE)
     assert status == 0
     assert "stays: it holds data" in text
-    assert text.endswith(" --delete-data\n")
+    assert re.search(r"\nStays: 1 object. To delete: .* --delete-data\n$", text)
     assert names(shell.cnf) == {"data", "kept"}
     more = ("--instance-id", INSTANCE, "--delete-data")
     status, text = shell.run("uninstall", package, *more, "--plan")

@@ -55,6 +55,9 @@ def test_each_instance_is_listed_with_its_package_its_pods_and_what_is_under_way
     assert (two["instanceId"], two["package"], two["result"]) == ("two", "", None)
     assert "not finished" in two["underWay"]
     assert [one] == listed(cnf, admin_kubeconfig, "-n", cnf.namespace, "--instance-id", "one")
+    with pytest.raises(ContainerUpdateError):
+        install(bad, cnf.admin, instance_id="undone", **here)
+    assert [one, two] == listed(cnf, admin_kubeconfig, "-n", cnf.namespace)
 
     with connect(admin_kubeconfig, options=Options(journal_key="of another host")) as other:
         foreign = cnf.package({"w.yaml": workload("Deployment", "c")})

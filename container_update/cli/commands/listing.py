@@ -82,10 +82,8 @@ def _instance_lines(instances: Sequence[InstanceState], now: datetime) -> Iterat
     """Yield a table of the instances at a time in UTC; those that are not ready stand out."""
     texts = lines.align([_COLUMNS, *(_cells(each, now) for each in instances)])
     for text, each in zip(texts, (None, *instances), strict=True):
-        style = lines.HEADING if each is None else lines.PLAIN
-        if each is not None and each.state != "ready":
-            style = lines.BAD
-        yield Line.of((text, style), is_content=True)
+        style = lines.PLAIN if each and each.state == "ready" else lines.BAD
+        yield Line.of((text, style if each else lines.HEADING), is_content=True)
 
 
 def _cells(each: InstanceState, now: datetime) -> tuple[str, ...]:

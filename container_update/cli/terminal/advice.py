@@ -20,6 +20,7 @@ from container_update.model.errors import (
     NotInstalledError,
     UpdateFailedError,
 )
+from container_update.planning.summary import count_noun
 from container_update.workloads.pod_status import NEVER_PULLS, PULLS
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def _of_class(error: ContainerUpdateError, parsed: argparse.Namespace) -> str:
     if isinstance(error, StalePlanError):
         return "Make the plan again, have it approved, then run the same command again"
     if isinstance(error, (ChangeNeededError, MissingError)) and not getattr(parsed, "family", ""):
-        packages = [each for name in ("old", "new") if (each := getattr(parsed, name, ""))]
+        packages = [getattr(parsed, name, "") for name in ("old", "new")]
         return f"To do that: {_change_command(packages, parsed)}"
     for kind, does, argument in _OTHER_VERBS:
         if isinstance(error, kind) and (package := getattr(parsed, argument, "")):
@@ -86,9 +87,8 @@ def _of_class(error: ContainerUpdateError, parsed: argparse.Namespace) -> str:
 def _cause_to_fix(outcome: Outcome) -> str:
     """Return what to fix of what failed, by what its pods report."""
     reasons = {each.diagnosis.reason for each in outcome.results if each.diagnosis}
-    if reasons and reasons <= PULLS | NEVER_PULLS:
-        return "Correct the image, or make it available"
-    return "Correct the cause"
+    is_image = reasons and reasons <= PULLS | NEVER_PULLS
+    return "Correct the image, or make it available" if is_image else "Correct the cause"
 
 
 def next_sentence(step: NextStep, parsed: argparse.Namespace) -> str:
@@ -131,26 +131,24 @@ def update_back_command(parsed: argparse.Namespace) -> str:
 def change_command(plan: Plan, parsed: argparse.Namespace) -> str:
     """Return the command that changes the package as a whole, which deletes too."""
     new = plan.packages[-1].source if plan.packages else "NEW"
-    old = getattr(parsed, "old", "")
-    return _change_command([old, new] if old else [new], parsed)
+    return _change_command([getattr(parsed, "old", ""), new], parsed)
 
 
-def delete_rest_command(plan: Plan, parsed: argparse.Namespace) -> str:
-    """Return the command that deletes what an uninstallation leaves if it is not asked; or ''."""
-    stays = {
-        "delete_data": any(key.kind == "PersistentVolumeClaim" for key in plan.unchanged),
-        "delete_shared": not all(key.namespace for key in plan.unchanged),
-    }
-    names = [name for name in stays if stays[name] and not getattr(parsed, name, True)]
+def delete_rest_sentence(plan: Plan, parsed: argparse.Namespace) -> str:
+    """Return which command deletes what an uninstallation leaves if it is not asked; or ''."""
+    asked = {"delete_data": "it holds data", "delete_shared": "it is cluster-scoped"}
+    of = {name: f"stays: {asked[name]}" for name in asked if not getattr(parsed, name, True)}
+    stays = [name for note in plan.notes for name in of if note.text.startswith(of[name])]
     package = plan.packages[-1].source if plan.packages else "PACKAGE"
     command = f"{_program(parsed)} uninstall {shlex.quote(package)}{_address(parsed)}"
-    more = "".join(f" --{name.replace('_', '-')}" for name in names)
-    return f"{command}{more}" if names else ""
+    more = "".join(f" --{name.replace('_', '-')}" for name in of if name in stays)
+    number = count_noun(len(stays), "object")
+    return f"Stays: {number}. To delete: {command}{more}" if stays else ""
 
 
 def _change_command(packages: Sequence[str], parsed: argparse.Namespace) -> str:
-    command = f"{_program(parsed)} change {shlex.join(packages)} --upgrade-type RollingUpdate"
-    return f"{command}{_address(parsed)}"
+    named = shlex.join(filter(None, packages))
+    return f"{_program(parsed)} change {named} --upgrade-type RollingUpdate{_address(parsed)}"
 
 
 def change_back_command(request: ChangeRequest, old: str, parsed: argparse.Namespace) -> str:
@@ -170,9 +168,8 @@ def change_back_command(request: ChangeRequest, old: str, parsed: argparse.Names
 
 def _packages(parsed: argparse.Namespace) -> str:
     """Return the packages of a change, without which its journal is not trusted."""
-    if not hasattr(parsed, "upgrade_type"):
-        return ""
-    return "".join(f" {shlex.quote(each)}" for each in (parsed.old, parsed.new) if each)
+    packages = (parsed.old, parsed.new) if hasattr(parsed, "upgrade_type") else ()
+    return "".join(f" {shlex.quote(each)}" for each in packages if each)
 
 
 def _program(parsed: argparse.Namespace) -> str:

@@ -308,8 +308,8 @@ def _not_done(plan: Plan, parsed: argparse.Namespace) -> Iterator[str]:
         names = ", ".join(map(str, plan.left))
         command = next_steps.change_command(plan, parsed)
         yield f"Not in the new package, left alone: {names}. To delete: {command}"
-    if command := next_steps.delete_rest_command(plan, parsed):
-        yield f"Stays: {count_noun(len(plan.unchanged), 'object')}. To delete: {command}"
+    if stays := next_steps.delete_rest_sentence(plan, parsed):
+        yield stays
 
 
 def _undo_of(outcome: Outcome, parsed: argparse.Namespace) -> str:

@@ -57,8 +57,7 @@ export function showTable(page, shown) {
   at("selection").hidden = !selected.size;
   say(at("update-selected"), `Update ${selected.size} selected`);
   at("no-rows").hidden = found > 0;
-  say(at("no-rows"), all ? "No instance matches." : "There is no VNF instance. Create one in "
-    + "Packages, with New instance.");
+  say(at("no-rows"), all ? "No instance matches." : "No instances yet. Create one in Packages.");
   const end = start + ids.length;
   say(at("rows-shown"), found ? `${start + 1}\u2013${end} of ${found}` : "");
   for (const each of ["rows-before", "rows-after"]) at(each).hidden = ids.length === found;
