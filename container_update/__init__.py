@@ -144,44 +144,30 @@ __all__ = [
     "update",
 ]
 
-_MODULES = {
-    "CancelToken": "model.cancellation",
-    "ChangePackageRequest": "model.requests",
-    "ChangeRequest": "engine.goals.change_request",
-    "Cluster": "model.cluster",
-    "HealRequest": "model.requests",
-    "InstallRequest": "model.requests",
-    "Options": "model.options",
-    "Outcome": "model.outcome",
-    "Plan": "model.plan",
-    "Strategy": "planning.strategy",
-    "ReadOnlyCluster": "model.cluster",
-    "ScaleRequest": "model.requests",
-    "ScriptStep": "model.scripts",
-    "Status": "model.operation",
-    "Step": "model.plan",
-    "ResumeStarted": "model.outcome",
-    "Revision": "cluster.operation",
-    "StepResult": "model.outcome",
-    "StepWait": "model.outcome",
-    "TerminateRequest": "model.requests",
-    "UndoRequest": "model.requests",
-    "UndoStarted": "model.outcome",
-    "UpdateRequest": "model.requests",
-    "WorkloadKind": "workloads.kind",
-    "connect": "cluster.client",
-    "describe": "reports.outcome_report",
-    "events": "engine.goals.events",
-    "history": "engine.goals.go_back",
-    "freeze": "engine.freezing",
-    "unfreeze": "engine.freezing",
-    "abort": "engine.resume",
-    "promote": "engine.resume",
-    "resume": "engine.resume",
-    "rollback": "engine.resume",
-    "status": "engine.resume",
+_IN = {
+    "cluster.client": "connect",
+    "cluster.operation": "Revision",
+    "engine.freezing": "freeze unfreeze",
+    "engine.goals.change_request": "ChangeRequest",
+    "engine.goals.events": "events",
+    "engine.goals.go_back": "history",
+    "engine.resume": "abort promote resume rollback status",
+    "model.cancellation": "CancelToken",
+    "model.cluster": "Cluster ReadOnlyCluster",
+    "model.operation": "Status",
+    "model.options": "Options",
+    "model.outcome": "Outcome ResumeStarted StepResult StepWait UndoStarted",
+    "model.plan": "Plan Step",
+    "model.requests": (
+        "ChangePackageRequest HealRequest InstallRequest ScaleRequest TerminateRequest UndoRequest "
+        "UpdateRequest"
+    ),
+    "model.scripts": "ScriptStep",
+    "planning.strategy": "Strategy",
+    "reports.outcome_report": "describe",
+    "workloads.kind": "WorkloadKind",
 }
-"""Where each name is; the operations are in ``engine.verbs``, the errors in ``model.errors``."""
+"""The names in a module; other operations are in ``engine.verbs``, errors in ``model.errors``."""
 
 _PLANS = ("plan_heal", "plan_install", "plan_scale", "plan_uninstall", "plan_update")
 _ALIASES = {**dict.fromkeys(_PLANS, "plan_of"), "uninstall": "terminate"}
@@ -199,7 +185,8 @@ def _load(name: str) -> object:
     from importlib import import_module  # noqa: PLC0415
 
     others = "engine.verbs" if name.islower() else "model.errors"
-    module = import_module(f"{__name__}.{_MODULES.get(name, others)}")
+    place = next((module for module, names in _IN.items() if name in names.split()), others)
+    module = import_module(f"{__name__}.{place}")
     value: object = getattr(module, _ALIASES.get(name, name))
     return value
 

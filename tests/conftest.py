@@ -89,8 +89,12 @@ sys.dont_write_bytecode = False
 
 # Tests talk to this machine only. Where this is not set, the library requests looks for a proxy in
 # all variables of the environment, for each request.
-if not os.environ.get("OS_CLOUD"):
+CLOUDS = [name for name in os.environ.get("OS_CLOUD", "").split(",") if name]
+"""Real ones, a project each: each has room for one test at a time and one set of quotas."""
+if not CLOUDS:
     os.environ["no_proxy"] = os.environ["NO_PROXY"] = "127.0.0.1,localhost"
+elif worker := os.environ.get("PYTEST_XDIST_WORKER"):
+    os.environ["OS_CLOUD"] = CLOUDS[int(worker.removeprefix("gw")) % len(CLOUDS)]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -103,9 +107,11 @@ def configuration_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 
 
 class ByFile(LoadScopeScheduling):  # type: ignore[misc]
-    """The tests of a file stay together: they share a cluster."""
+    """The tests of a file stay together: they share a cluster. On a real cloud they share none."""
 
     def _split_scope(self, nodeid: str) -> str:
+        if CLOUDS:
+            return nodeid
         file = str(nodeid.partition("::")[0])
         return next((folder for folder in ONE_PROCESS if file.startswith(folder)), file)
 
@@ -116,9 +122,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFile:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """``-n auto``: two more than there are cores, since tests wait a good part of their time; this
-    process on a real cloud, which has room for one test and one set of quotas."""
-    return 0 if os.environ.get("OS_CLOUD") else (os.cpu_count() or 1) + 2
+    """``-n auto``: two more than there are cores, since tests wait a good part of their time; on
+    real clouds one for each, and this one for a single one."""
+    if CLOUDS:
+        return len(CLOUDS) if len(CLOUDS) > 1 else 0
+    return (os.cpu_count() or 1) + 2
 
 
 @pytest.hookimpl(tryfirst=True)

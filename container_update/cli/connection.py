@@ -92,7 +92,7 @@ def add_output(command: argparse.ArgumentParser, formats: Sequence[str]) -> None
 
 
 def expect_packages(parsed: argparse.Namespace) -> None:
-    """Start the processes that parse the VNFDs, while the client of the cluster is imported.
+    """Start the process that parses the VNFDs, while the client of the cluster is imported.
 
     A single package is the new one: the old one is what the record says.
     """

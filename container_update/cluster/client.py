@@ -341,8 +341,7 @@ class KubernetesCluster:
             )
         query = {"dryRun": "All", "fieldValidation": "Strict"}
         answer = self._send(method, path, what, _without_managers(body), query)
-        its = body["apiVersion"], body["kind"]
-        stored = responses.check_object(what, answer.body, *its, is_dry=True)
+        stored = responses.check_object(what, answer.body, body["apiVersion"], body["kind"])
         return DryRun(stored, answer.warnings)
 
     def _write(self, verb: DryRunVerb, body: Json) -> tuple[str, str, str]:

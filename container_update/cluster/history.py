@@ -81,19 +81,15 @@ class History:
         return tuple(self._read(_decode if whole else _decode_if_valid))
 
     def _read(self, decode: Callable[..., Revision | None]) -> Iterator[Revision]:
-        for body in self._trusted_secrets():
-            parts = secrets.read_parts(self.cluster, body) if secrets.parts_of(body) else {}
-            if (revision := decode(body, parts)) is not None:
-                yield revision
-
-    def _trusted_secrets(self) -> Iterator[Json]:
-        """Yield the trusted Secrets of this instance, the newest revision first.
+        """Yield the trusted revisions, the newest first.
 
         :raises UntrustedError: the newest is not: an older one must not stand for it.
         """
         for position, body in enumerate(self._own(self.every())):
             if self._is_trusted(body):
-                yield body
+                parts = secrets.read_parts(self.cluster, body) if secrets.parts_of(body) else {}
+                if (revision := decode(body, parts)) is not None:
+                    yield revision
             elif position == 0:
                 raise UntrustedError(self._why_untrusted(body))
             else:
@@ -115,14 +111,13 @@ class History:
         :raises ClusterError: the account may not list Secrets.
         :raises PlanError: names the Secret that says so and cannot be read.
         """
-        done = (each for each in self._read(_decode) if each.result is Result.DONE)
-        revision = next(done, None)
-        if revision is None or not revision.instance:
-            return None
-        try:
-            return InstanceRecord.decode(revision.instance)
-        except ValueError as error:
-            raise _unreadable(self._key(revision.number), str(error)) from error
+        for revision in self._read(_decode):
+            if revision.result is Result.DONE:
+                try:
+                    return InstanceRecord.decode(revision.instance) if revision.instance else None
+                except ValueError as error:
+                    raise _unreadable(self._key(revision.number), str(error)) from error
+        return None
 
     def every(self) -> Sequence[Json]:
         """Return all Secrets of this type in the namespace, of other instances too."""

@@ -12,6 +12,7 @@ import itertools
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from container_update.cluster import keeping
@@ -81,7 +82,7 @@ class JournalReader:
 
     def _read_head(self) -> Json | None:
         """Read it as a list of one: only a list has a version where there is no journal."""
-        listing = if_allowed(lambda: self.cluster.list(self._collection), None)
+        listing = if_allowed(partial(self.cluster.list, self._collection), None)
         if listing is None:
             return self.cluster.get(self.key)
         self.read_at = listing.resource_version

@@ -16,6 +16,7 @@ from typing import Any
 from container_update.model.cluster import ClusterContext
 from container_update.model.errors import ClusterError, PackageError
 from container_update.model.options import DEFAULTS
+from container_update.model.schema import FILLED, MAPPING, TEXT, Fields, ListOf, complete, or_null
 from container_update.package import yaml11
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -26,12 +27,12 @@ DEFAULT = "~/.kube/config"
 _CONTEXTS, _CLUSTERS, _USERS = "contexts", "clusters", "users"
 _SECTIONS = {_CONTEXTS: "context", _CLUSTERS: "cluster", _USERS: "user"}
 """The lists of named entries, and where in an entry its content is."""
-_TEXTS = frozenset(
-    {"server", "certificate-authority", "certificate-authority-data", "tls-server-name"}
-    | {"proxy-url", "token", "tokenFile", "username", "password", "client-certificate"}
-    | {"client-certificate-data", "client-key", "client-key-data", "cluster", "user", "namespace"}
+_TEXTS = (
+    *("server", "certificate-authority", "certificate-authority-data", "tls-server-name"),
+    *("proxy-url", "token", "tokenFile", "username", "password", "client-certificate"),
+    *("client-certificate-data", "client-key", "client-key-data", "cluster", "user", "namespace"),
 )
-_OBJECTS = frozenset({"exec", "auth-provider"})
+_CONTENT = Fields({**dict.fromkeys(_TEXTS, TEXT), "exec": MAPPING, "auth-provider": MAPPING})
 _PATHS = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 """Fields that name a file."""
 
@@ -86,14 +87,6 @@ class Entry:
         }
         return {**self.body, **paths}
 
-    def check(self) -> None:
-        """Raise ClusterError for a field whose value is of the wrong type."""
-        for name, value in self.body.items():
-            if name in _TEXTS and not isinstance(value, str | None):
-                raise _shape_error(f"{self.place}.{name}", "a text", value)
-            if name in _OBJECTS and not isinstance(value, Mapping | None):
-                raise _shape_error(f"{self.place}.{name}", "an object", value)
-
 
 @dataclass(frozen=True)
 class Kubeconfig:
@@ -142,7 +135,8 @@ class Kubeconfig:
             )
         user = self.entries[_USERS].get(context.text("user"))
         for entry in filter(None, (context, clusters[its_cluster], user)):
-            entry.check()
+            for wrong in _CONTENT.violations(entry.body):
+                raise ClusterError(f"{entry.place}.{wrong}: correct the file")
         return context, clusters[its_cluster], user
 
 
@@ -171,23 +165,13 @@ def _document(path: Path) -> Mapping[str, Any]:
 
 def _entries(path: Path, document: Mapping[str, Any], section: str) -> Iterable[tuple[str, Entry]]:
     items, where = document.get(section) or [], f"{describe_files([path])}: {section}"
-    if not isinstance(items, list):
-        raise _shape_error(where, "a list", items)
     field = _SECTIONS[section]
-    for number, item in enumerate(items):
-        name = item.get("name") if isinstance(item, Mapping) else None
-        if not isinstance(name, str) or not name:
-            raise _shape_error(f"{where}[{number}]", "an object with a name", item)
-        body = item.get(field)
-        if field not in item or (body is not None and not isinstance(body, Mapping)):
-            raise _shape_error(f"{where}[{name}].{field}", "an object", body)
-        yield name, Entry(body or {}, path, f"{where}[{name}].{field}")
+    named = ListOf(complete(**{"name": FILLED, field: or_null(MAPPING)}))
+    for wrong in named.violations(items):
+        raise ClusterError(f"{where}{wrong.field}: {wrong.why}: correct the file")
+    for item in items:
+        yield item["name"], Entry(item[field] or {}, path, f"{where}[{item['name']}].{field}")
 
 
 def _names(known: Iterable[str]) -> str:
     return ", ".join(sorted(known)) or "none"
-
-
-def _shape_error(place: str, expected: str, value: object) -> ClusterError:
-    kind = "nothing" if value is None else type(value).__name__
-    return ClusterError(f"{place}: expected {expected}, found {kind}: correct the file")

@@ -60,8 +60,6 @@ MAX_BYTES = 16 * 1024 * 1024
 page of a list that is larger is read as several."""
 MAX_VALUES = 2_000_000
 """Of an answer: each takes ten times as much memory as text."""
-_LONGEST_MARK = 4096
-"""Characters of what goes back to the server in a URL."""
 _CONFIGURATION = frozenset({"ConfigMap", "Secret"})
 _CHANGES = frozenset({"ADDED", "MODIFIED", "DELETED"})
 _CHUNK = 65536
@@ -94,7 +92,7 @@ class Answer:
     def body(self) -> Json:
         """The JSON object of a successful answer; ClusterError for anything else."""
         with contextlib.suppress(ValueError, RecursionError):
-            body = _decode(self.data)
+            body = json.loads(self.data)
             if isinstance(body, dict):
                 return body
         raise _shape_error(self.what, "a JSON object", self.status)
@@ -206,58 +204,27 @@ def objects(what: str, page: Json, version: str, kind: str) -> tuple[list[Json],
         items, metadata = page.get("items") or [], page["metadata"]
         for item in items:
             _identify(item, version, kind)
-        return items, _mark(metadata["resourceVersion"]), _mark(metadata.get("continue") or "")
+        return items, metadata["resourceVersion"], metadata.get("continue") or ""
 
 
-def check_object(what: str, body: Json, version: str, kind: str, *, is_dry: bool = False) -> Json:
+def check_object(what: str, body: Json, version: str, kind: str) -> Json:
     """Return an object of the API as it was answered.
 
     :param version: that was asked for, as was *kind*: a list does not repeat them.
-    :param is_dry: it is what the server would store.
     :raises ClusterError: it is no object.
     """
     with reading(what, f"an object of kind {kind}"):
-        return _identify(body, version, kind, is_dry=is_dry)
+        return _identify(body, version, kind)
 
 
-def _identify(body: Json, version: str, kind: str, *, is_dry: bool = False) -> Json:
-    """Give an object the kind that a list leaves out; refuse what has no identity."""
+def _identify(body: Json, version: str, kind: str) -> Json:
+    """Give an object the kind that a list leaves out; refuse what is another answer."""
     body.update(apiVersion=version, kind=kind)
-    metadata = body["metadata"]
-    for name in ("name",) if is_dry else ("name", "uid"):
-        _expect(isinstance(metadata[name], str) and bool(metadata[name]))
-    if not is_dry:
-        _mark(metadata["resourceVersion"])
     mappings = ("spec", "status", "data") if kind in _CONFIGURATION else ("spec", "status")
-    _expect(all(isinstance(body.get(name) or {}, dict) for name in mappings))
-    return body
-
-
-def _mark(value: Any) -> str:
-    """Return what the server is sent back as it was got: versions, where the next page begins."""
-    _expect(isinstance(value, str) and len(value) <= _LONGEST_MARK and value.isascii())
-    _expect(value.isprintable())
-    return str(value)
-
-
-def _expect(condition: bool) -> None:
-    if not condition:
+    if not all(isinstance(body.get(name) or {}, dict) for name in mappings):
         raise ValueError
-
-
-_HALVES = re.compile(rb"\\u[dD][89a-fA-F]")
-"""How halves of a letter (surrogates) are written."""
-
-
-def _decode(data: bytes) -> Any:
-    """Return what JSON says.
-
-    :raises ValueError: it is no JSON, or a text in it has half a letter, which no request can have.
-    """
-    value = json.loads(str(data, "utf-8"))
-    if _HALVES.search(data):
-        json.dumps(value, ensure_ascii=False).encode()
-    return value
+    body["metadata"]["name"]
+    return body
 
 
 def _shape_error(what: str, expected: str, status: int | None = None) -> ClusterError:
@@ -354,14 +321,11 @@ def events(
 
 def _event(line: bytes, version: str, kind: str) -> WatchEvent | None:
     with contextlib.suppress(*MALFORMED):
-        event = _decode(line)
+        event = json.loads(line)
         body = event["object"]
         if event["type"] in _CHANGES:
             return WatchEvent(event["type"], _identify(body, version, kind))
-        _expect(isinstance(body, dict))
-        if event["type"] == "BOOKMARK":
-            _mark(body["metadata"]["resourceVersion"])
-        if event["type"] in ("BOOKMARK", "ERROR"):
+        if event["type"] in ("BOOKMARK", "ERROR") and isinstance(body, dict):
             return WatchEvent(event["type"], body)
     return None
 

@@ -13,13 +13,10 @@ import os
 import pickle
 import sys
 import traceback
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 from container_update.drivers.advice import sol003_advice
 from container_update.model.errors import ContainerUpdateError, PackageError, with_advice
-
-if TYPE_CHECKING:
-    from typing import NoReturn
 
 Script = dict[str, Any]
 """What Tacker sends: operation, request, vnf_instance, tmp_csar_dir, ... as plain dicts."""

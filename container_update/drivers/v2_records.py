@@ -126,7 +126,7 @@ def request_of(
 def cluster_of(instance: Json, *, packages: int = 0) -> Iterator[tuple[Cluster, Options]]:
     """Connect to the cluster of an instance for a ``with`` block; yield it and the options.
 
-    :param packages: how many will be read: so many processes that parse VNFDs are started.
+    :param packages: how many will be read: a process is started that parses their VNFDs.
     :raises PackageError: the record of the VIM is of no cluster.
     :raises ClusterError: its access data is incomplete or refused.
     """

@@ -89,9 +89,18 @@ def with_claims_noted(plan: Plan, cluster: ReadOnlyCluster) -> Plan:
             claims = claims_of_set(cluster, step.content, step.key.namespace)
             notes += [Note(ObjectKey.of(claim), _taken_over(claim, step)) for claim in claims]
         elif step.action is Action.DELETE and step.before:
-            left = map(ObjectKey.of, claims_of_set(cluster, step.before, step.key.namespace))
-            notes += [Note(key, CLAIM_STAYS) for key in left if key not in known]
+            left = claims_of_set(cluster, step.before, step.key.namespace)
+            keyed = ((ObjectKey.of(claim), instance_of(claim)) for claim in left)
+            notes += [
+                Note(key, CLAIM_STAYS if owner in (None, plan.instance_id) else _whose(owner))
+                for key, owner in keyed
+                if key not in known
+            ]
     return replace(plan, notes=(*plan.notes, *notes)) if notes else plan
+
+
+def _whose(owner: str | None) -> str:
+    return f"stays, it is VNF instance {owner}'s: the uninstallation of that one can delete it"
 
 
 def _taken_over(claim: Json, step: ManifestStep) -> str:

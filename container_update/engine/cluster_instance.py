@@ -97,12 +97,10 @@ class ClusterInstance(ClusterView):
     def recover_for(self, goal: Goal) -> Outcome | None:
         """Finish what an earlier run left where it has the same goal, else undo it."""
         with wrong_requests_first(goal):
-            outcome = self.recover(
-                goal=goal.digest,
-                promote=goal.intent.promotes,
-                go_on=goal.carry_out,
-                described=goal.read_manifests,
-            )
+            promotes, described = goal.intent.promotes, goal.read_manifests
+            outcome = ClusterRecovery(
+                self, goal.digest, promote=promotes, go_on=goal.carry_out, described=described
+            ).run()
         self.resumed = outcome is not None
         if not self.resumed:
             self.cluster.ask_rights(self.namespace)  # meanwhile
@@ -265,19 +263,17 @@ class ClusterInstance(ClusterView):
     def recover(
         self,
         *,
-        goal: Callable[[], str] | None = None,
         back: bool = False,
         promote: str = "",
         go_on: GoOn | None = None,
         described: Described = lambda: None,
     ) -> Outcome | None:
         """Finish or undo the run that left its journal behind; see :class:`ClusterRecovery`."""
-        if goal is None:  # a new run clears these leftovers by itself
-            status = self.status()
-            if status.record is None and (status.leftovers or status.expired):
-                self._take_and_clear()
+        status = self.status()  # a new run clears these leftovers by itself
+        if status.record is None and (status.leftovers or status.expired):
+            self._take_and_clear()
         return ClusterRecovery(
-            self, goal, back=back, promote=promote, go_on=go_on, described=described
+            self, back=back, promote=promote, go_on=go_on, described=described
         ).run()
 
     def tidy(self, _: Goal) -> None:

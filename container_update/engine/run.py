@@ -89,29 +89,25 @@ def operate(goal: GoalT_contra, instance: AnyInstance[GoalT_contra, SeenT, PlanT
         return replace(outcome, requests=sent, seconds=seconds)
 
     try:
-        return with_cost(_carry_out(goal, instance))
+        resumed = instance.recover_for(goal)
+        if resumed is not None:
+            is_done = all(result.state is StepState.DONE for result in resumed.results)
+            if resumed.held or (instance.happens_once(goal) and is_done):
+                return with_cost(resumed)
+        with instance.observe(goal) as seen:
+            plan = instance.make_plan(goal, seen)
+            instance.progress(plan)
+            log_remarks(plan)
+            results = resumed.results if resumed else ()
+            if plan.is_empty:
+                instance.tidy(goal)
+            else:
+                with instance.begin(goal, plan, seen) as begun:
+                    results = (*results, *goal.carry_out(begun))
+            return with_cost(instance.outcome(plan, results, seen))
     except errors.UpdateFailedError as error:
         error.outcome = with_cost(error.outcome)
         raise
-
-
-def _carry_out(goal: GoalT_contra, instance: AnyInstance[GoalT_contra, SeenT, PlanT]) -> Outcome:
-    resumed = instance.recover_for(goal)
-    if resumed is not None:
-        is_done = all(result.state is StepState.DONE for result in resumed.results)
-        if resumed.held or (instance.happens_once(goal) and is_done):
-            return resumed
-    with instance.observe(goal) as seen:
-        plan = instance.make_plan(goal, seen)
-        instance.progress(plan)
-        log_remarks(plan)
-        results = resumed.results if resumed else ()
-        if plan.is_empty:
-            instance.tidy(goal)
-        else:
-            with instance.begin(goal, plan, seen) as begun:
-                results = (*results, *goal.carry_out(begun))
-        return instance.outcome(plan, results, seen)
 
 
 def run(  # noqa: PLR0913

@@ -292,7 +292,8 @@ class Plan:
     notes: tuple[Note, ...] = ()
     """Drift, opt-outs, objects left alone, Jobs that cannot change."""
     left: tuple[ObjectKey, ...] = ()
-    """Objects of the old package that an update leaves, and the new package does not have."""
+    """Objects that stay and that another request deletes: those of the old package that the new one
+    does not have, those that an uninstallation includes if it is asked to."""
     def_files: tuple[str, ...] = ()
     """The instance's def-files after the update."""
     manifests: tuple[Manifest, ...] = ()

@@ -138,21 +138,13 @@ class Archive(ABC):
     def digest(self, path: str, algorithm: str) -> str:
         """Return the hash of a file in lower-case hexadecimal digits."""
         with self.open(path) as file:
-            return digest_of(file, algorithm)
+            return fetch.digest_of(file, algorithm)
 
     def sha256(self) -> str:
         """Return the hash of the package: of one file that of its bytes, else of all names and
         hashes."""
         lines = (f"{self.digest(name, 'sha256')}  {name}\n" for name in self.names())
         return hashlib.sha256("".join(lines).encode()).hexdigest()
-
-
-def digest_of(file: IO[bytes], algorithm: str) -> str:
-    """Return the hash of the rest of a file, in lower-case hexadecimal digits."""
-    digest = hashlib.new(algorithm)
-    while chunk := file.read(_MIB):
-        digest.update(chunk)
-    return digest.hexdigest()
 
 
 def open_archive(source: str, options: Options) -> Archive:
@@ -402,7 +394,7 @@ class _Zip(Archive):
 
     def sha256(self) -> str:
         with _readable(self.source, self.source), self.path.open("rb") as file:
-            return digest_of(file, "sha256")
+            return fetch.digest_of(file, "sha256")
 
     def _entry(self, path: str) -> zipfile.ZipInfo:
         entry = self.entries.get(inside(path))

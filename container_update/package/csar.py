@@ -196,7 +196,7 @@ class Csar:
 
     def _check(self, artifact: Artifact, file: IO[bytes]) -> None:
         """Compare all of a file with its hash, and with its signature."""
-        self._compare(artifact, archive.digest_of(file, artifact.algorithm or "sha256"))
+        self._compare(artifact, fetch.digest_of(file, artifact.algorithm or "sha256"))
         if signed := artifact.signed:
             what = (
                 f"{signed.at}: the signature {signed.signature} of {artifact.path} in {self.source}"

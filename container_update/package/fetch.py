@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import hashlib
 import http.client
 import io
 import ipaddress
@@ -25,7 +26,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import closing
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 from urllib.parse import SplitResult, urlsplit
 
 from container_update.model.errors import PackageError
@@ -393,6 +394,14 @@ def _copy(
     expected = getattr(source, "length", None)
     if expected:
         raise http.client.IncompleteRead(b"", expected)
+
+
+def digest_of(file: IO[bytes], algorithm: str) -> str:
+    """Return the hash of the rest of a file, in lower-case hexadecimal digits."""
+    digest = hashlib.new(algorithm)
+    while chunk := file.read(_CHUNK):
+        digest.update(chunk)
+    return digest.hexdigest()
 
 
 # --- whose network an address is in -------------------------------------------------------------

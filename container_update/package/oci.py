@@ -11,7 +11,6 @@ Sources: the OCI Distribution Specification 1.1; Docker's token authentication.
 from __future__ import annotations
 
 import base64
-import hashlib
 import io
 import json
 import os
@@ -197,10 +196,7 @@ def _files(source: str, content: bytes) -> Mapping[str, str]:
 
 def _compare(source: str, expected: str, file: IO[bytes]) -> None:
     algorithm = expected.partition(":")[0]
-    hasher = hashlib.new(algorithm)
-    while chunk := file.read(_MIB):
-        hasher.update(chunk)
-    if expected != (digest := f"{algorithm}:{hasher.hexdigest()}"):
+    if expected != (digest := f"{algorithm}:{fetch.digest_of(file, algorithm)}"):
         raise PackageError(f"{source}: expected what has the digest {expected}, found {digest}")
 
 

@@ -56,8 +56,9 @@ def _rendered(source: str, options: Options) -> bytes | None:
         whole = folder.resolve()
         _refuse_remote(whole, options)
         words, operands = ["kustomize"], [str(whole)]
-        most = options.def_file_bytes
-        return _output(source, "kustomization", programs.KUSTOMIZE, words, operands, most=most)
+        return _output(
+            source, "kustomization", programs.KUSTOMIZE, words, operands, options=options
+        )
     return _of_chart(source, options) if is_chart(folder) else None
 
 
@@ -74,8 +75,7 @@ def _of_chart(source: str, options: Options) -> bytes:
         _check_release(release.name or chart, "the VNF instance"),
         str(Path(source).resolve()),
     ]
-    most = options.def_file_bytes
-    output = _output(source, "Helm chart", programs.HELM, words, operands, most=most)
+    output = _output(source, "Helm chart", programs.HELM, words, operands, options=options)
     documents = [(text, _hooks(text, options)) for text in re.split(rb"^---$", output, flags=re.M)]
     hooks = [hook for _, hooks in documents for hook in hooks]
     if hooks:
@@ -124,9 +124,9 @@ def _output(  # noqa: PLR0913
     words: list[str],
     operands: list[str],
     *,
-    most: int,
+    options: Options,
 ) -> bytes:
-    path = which(program.name)
+    path, most = which(program.name), options.def_file_bytes
     if path is None:
         raise PackageError(
             f"{source} is a {what}, of which {program.name} makes manifests: expected that program "

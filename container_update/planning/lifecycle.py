@@ -135,6 +135,7 @@ def uninstall_plan(  # noqa: PLR0913, PLR0917
     going = {key: body for key, body in live.items() if key not in staying}
     defined = frozenset(defined_by(going))
     staying = {key: why for key, why in staying.items() if key in live}
+    always = why_they_stay({**live, **held}, Included(data=True, shared=True))
     with_definition = {k: body for k, body in held.items() if (k.group, k.kind) in defined}
     steps = []
     for key, body in {**going, **with_definition}.items():
@@ -149,6 +150,7 @@ def uninstall_plan(  # noqa: PLR0913, PLR0917
         steps=in_groups(steps, among=live),
         unchanged=tuple(staying),
         notes=tuple(Note(key, f"stays: {why}") for key, why in staying.items()),
+        left=tuple(key for key in staying if key not in always),
     )
 
 

@@ -199,7 +199,7 @@ class Strategy:
         live = self.live.get(key)
         if not self.packages.concerns(key):
             self._leave(key, live)
-        elif live is None and has_run(new, old):
+        elif live is None and has_run(new, old if self.packages.former is None else new):
             self._note(key, HAS_RUN)
         elif live is None:
             if old is not None:
@@ -522,7 +522,7 @@ class Strategy:
     def _with_choices(self, content: Json, new: Manifest, live: Json | None) -> Json:
         """Return content with what the cluster chose for the object that an undo brings back, such
         as the port on each node: clients find it there again."""
-        former = self.packages.former.get(new.key)
+        former = (self.packages.former or {}).get(new.key)
         for body in filter(None, (live, former)) if former else ():
             keep_chosen(body, content)
         return content
@@ -537,7 +537,10 @@ class Strategy:
                 shown = live_objects.as_made_by(live, new.body)
                 body, drift = live_objects.three_ways(new.body, base.body, shown)
             before = None if old is None else old.body
-            self._merge_results[new.key] = live_objects.with_fields_of_others(body, before, live)
+            made_from = {manifest_digest(each.body) for each in (old, new) if each}
+            self._merge_results[new.key] = live_objects.with_fields_of_others(
+                body, before, live, is_whole=recorded_digest(live) in made_from
+            )
             for each in drift:
                 self._note(new.key, each.note(new.source))
         return self._merge_results[new.key]

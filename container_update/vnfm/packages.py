@@ -463,7 +463,7 @@ def package_info(package: csar.Csar, zipped: Path) -> Json:
                 f"{len(text)}: {text[:_LONGEST]!a}"
             )
     with zipped.open("rb") as file:
-        digest = archive.digest_of(file, "sha512")
+        digest = fetch.digest_of(file, "sha512")
     return {
         "vnfdId": package.vnfd_id,
         **{name: product.get(key, "") for name, key in PRODUCT.items()},

@@ -106,6 +106,25 @@ def test_a_changed_one_runs_once_and_not_again(cnf: Cnf, ran: str) -> None:
     assert written(installed(cnf, newest)) == ["Job"]
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_an_undo_does_not_run_the_one_of_before(cnf: Cnf, ran: str, strategy: str) -> None:
+    new = package(cnf, "b", command="migrate-again")
+    assert "Job" in written(changed(cnf, ran, new, strategy))
+    until_gone(cnf)
+    outcome = cnf.undo()
+    assert outcome is not None
+    assert written(outcome) == ["ConfigMap"]
+    assert ["ttlSecondsAfterFinished" in text for text in notes(outcome)] == [True]
+
+
+def test_nor_one_that_the_new_package_did_not_have(cnf: Cnf, ran: str) -> None:
+    new = cnf.package({"cm.yaml": config_map(setting="b")})
+    changed(cnf, ran, new)
+    outcome = cnf.undo()
+    assert outcome is not None
+    assert written(outcome) == ["ConfigMap"]
+
+
 def test_a_heal_runs_what_the_instance_never_ran(cnf: Cnf, ran: str) -> None:
     assert ran
     assert written(healed(cnf, package(cnf, command="migrate-again"))) == ["Job"]

@@ -200,9 +200,7 @@ def test_those_that_an_uninstallation_has_left_are_deleted_by_another_one(
     until(lambda: claims(cnf) == {})
 
 
-def test_an_installation_says_whose_it_takes_over_and_they_are_its_own_then(
-    cnf: Cnf, before: dict[str, str]
-) -> None:
+def test_an_installation_says_whose_it_takes_over(cnf: Cnf, before: dict[str, str]) -> None:
     uninstalled(cnf)
     retaining = stateful_set().replace(DELETE, "{whenDeleted: Retain, whenScaled: Retain}")
     package, other = cnf.package({"db.yaml": retaining}), {**cnf.where, "instance_id": "other"}
@@ -212,6 +210,11 @@ def test_an_installation_says_whose_it_takes_over_and_they_are_its_own_then(
     assert all(f"VNF instance {INSTANCE}'s, with 1Mi" in text for text in notes.values())
     uninstalled(cnf, Included(data=True))
     assert claims(cnf) == before, "another instance runs on them"
+    outcome = terminate(None, cnf.admin, included=Included(data=True), options=cnf.options, **other)
+    whose = {note.text.partition(":")[0] for note in outcome.plan.notes}
+    assert whose == {f"stays, it is VNF instance {INSTANCE}'s"}
+    uninstalled(cnf, Included(data=True))
+    until(lambda: claims(cnf) == {})
 
 
 def test_a_scale_in_keeps_them_and_the_policy_is_as_before(

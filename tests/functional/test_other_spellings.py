@@ -304,6 +304,7 @@ RULE = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}
 SUBJECT = {"kind": "ServiceAccount", "name": "default", "namespace": "default"}
 OTHER_RULE = {**RULE, "resourceNames": [], "nonResourceURLs": None}
 OTHER_SUBJECT = {**SUBJECT, "apiGroup": ""}
+TEAM = {"kind": "Group", "name": "one"}
 ROLE = {"apiGroup": RBAC, "kind": "Role", "name": "view"}
 BACKEND = {"service": {"name": "one", "port": {"number": 80}}}
 PATH = {"path": "/", "pathType": "Prefix", "backend": BACKEND}
@@ -466,7 +467,8 @@ OBJECTS: dict[str, tuple[Json, Json]] = {
     ),
     "Role": kind_of("Role", f"{RBAC}/v1", {"rules": [RULE]}, {}),
     "RoleBinding": kind_of(
-        "RoleBinding", f"{RBAC}/v1", {"roleRef": ROLE, "subjects": [SUBJECT]}, {}
+        "RoleBinding", f"{RBAC}/v1",
+        {"roleRef": ROLE, "subjects": [SUBJECT, {**TEAM, "apiGroup": RBAC}]}, {}
     ),
     "ServiceAccount": kind_of(
         "ServiceAccount", "v1", {}, {"secrets": [], "imagePullSecrets": None}
@@ -531,7 +533,7 @@ OBJECTS: dict[str, tuple[Json, Json]] = {
     "ClusterRole": kind_of("ClusterRole", f"{RBAC}/v1", {"rules": [RULE]}, {}, name=ONE),
     "ClusterRoleBinding": kind_of(
         "ClusterRoleBinding", f"{RBAC}/v1",
-        {"roleRef": {**ROLE, "kind": "ClusterRole"}, "subjects": [SUBJECT]}, {}, name=ONE,
+        {"roleRef": {**ROLE, "kind": "ClusterRole"}, "subjects": [SUBJECT, TEAM]}, {}, name=ONE,
     ),
     "IngressClass": kind_of(
         "IngressClass", "networking.k8s.io/v1", {"spec": {"controller": "none.example.org/x"}},
@@ -578,7 +580,7 @@ def respell(kind: str, **fields: Any) -> None:
 for each in ("Role", "ClusterRole"):
     respell(each, rules=[OTHER_RULE])
 for each in ("RoleBinding", "ClusterRoleBinding"):
-    respell(each, subjects=[OTHER_SUBJECT])
+    respell(each, subjects=[OTHER_SUBJECT, TEAM])
 respell("ClusterRole", aggregationRule=None)
 respell("ValidatingWebhookConfiguration", webhooks=[OTHER_HOOK])
 respell("MutatingWebhookConfiguration", webhooks=[{**OTHER_HOOK, "reinvocationPolicy": "Never"}])

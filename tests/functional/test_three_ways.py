@@ -273,6 +273,115 @@ def test_a_label_that_another_client_gave_a_template_stays_each_time(lab: Lab) -
     assert at(lab.live(), lab.case.path) == lab.case.theirs
 
 
+SPEC = CONTAINERS[:-1]
+SELECTED = DEPLOYMENT.replace(
+    "      containers:",
+    "      nodeSelector: {kubernetes.io/os: linux}\n"
+    "      tolerations: [{key: said, operator: Exists}]\n"
+    "      securityContext: {}\n      containers:",
+)
+TOLERATION = {"key": "theirs", "operator": "Exists"}
+CONSTRAINT = {
+    "maxSkew": 1,
+    "topologyKey": "zone",
+    "whenUnsatisfiable": "ScheduleAnyway",
+    "labelSelector": {"matchLabels": {"app": "w"}},
+}
+SCRIPT = {"exec": {"command": ["true"]}}
+UNSTATED: dict[str, dict[tuple[Any, ...], Any]] = {
+    DEPLOYMENT: {
+        ("spec", "minReadySeconds"): 1,
+        ("spec", "revisionHistoryLimit"): 3,
+        ("spec", "strategy", "rollingUpdate", "maxSurge"): 2,
+        (*SPEC, "nodeSelector"): {"kubernetes.io/os": "linux"},
+        (*SPEC, "priorityClassName"): "system-cluster-critical",
+        (*SPEC, "tolerations"): [TOLERATION],
+        (*SPEC, "topologySpreadConstraints"): [CONSTRAINT],
+        (*SPEC, "terminationGracePeriodSeconds"): 7,
+        (*SPEC, "automountServiceAccountToken"): False,
+        (*SPEC, "volumes"): [{"name": "theirs", "emptyDir": {}}],
+        (*MAIN, "env", "-"): {"name": "THEIRS", "value": "x"},
+        (*MAIN, "resources", "limits"): {"cpu": "1"},
+        (*MAIN, "resources", "requests", "memory"): "1Mi",
+        (*MAIN, "lifecycle"): {"preStop": SCRIPT},
+        (*MAIN, "imagePullPolicy"): "Always",
+    },
+    SELECTED: {
+        (*SPEC, "nodeSelector", "kubernetes.io/arch"): "amd64",
+        (*SPEC, "tolerations", "-"): TOLERATION,
+        (*SPEC, "securityContext", "fsGroup"): 7,
+    },
+}
+"""By the manifest of a workload: the fields that it does not state and another client writes."""
+LEFT_OUT = (
+    "      nodeSelector: {kubernetes.io/os: linux}\n",
+    "      tolerations: [{key: said, operator: Exists}]\n",
+)
+"""Of a manifest: what a new package does not state any more."""
+
+
+def has_written(theirs: Any, live: Any) -> bool:
+    """Tell whether a live value has what another client wrote."""
+    if isinstance(theirs, dict):
+        return isinstance(live, dict) and all(has_written(theirs[n], live.get(n)) for n in theirs)
+    return bool(has_written(theirs[0], live[0]) if isinstance(theirs, list) else theirs == live)
+
+
+def lost(lab: Lab) -> list[tuple[Any, ...]]:
+    """Return the fields that have not stayed."""
+    live = lab.live()
+    values = {
+        path: at(live, path) if path[-1] != "-" else (at(live, path[:-1]) or [None])[-1]
+        for path in UNSTATED[lab.case.text]
+    }
+    theirs = UNSTATED[lab.case.text]
+    return [path for path in values if not has_written(theirs[path], values[path])]
+
+
+@pytest.mark.parametrize(
+    "lab",
+    [
+        pytest.param((Case("Deployment", text, *field), upgrade_type), id=f"{what}, {upgrade_type}")
+        for what, text in (("fields", DEPLOYMENT), ("fields in stated ones", SELECTED))
+        for upgrade_type in ALL
+        for field in [next(iter(UNSTATED[text].items()))]
+    ],
+    indirect=True,
+)
+def test_what_no_package_states_and_another_client_wrote_stays_each_time(lab: Lab) -> None:
+    for path, theirs in UNSTATED[lab.case.text].items():
+        replace(lab, case=Case("Deployment", lab.case.text, path, theirs)).write()
+    for release in (1, 0, 1):
+        lab.change(release=release)
+        assert lost(lab) == []
+    for _ in range(2):
+        undo(lab.cnf.admin, lab.cnf.options, **lab.cnf.where)
+        assert lost(lab) == []
+
+
+@pytest.mark.parametrize(
+    "lab",
+    [
+        (Case("Deployment", SELECTED, (*SPEC, "nodeSelector", "kubernetes.io/arch"), "amd64"), each)
+        for each in ALL
+    ],
+    ids=ALL,
+    indirect=True,
+)
+def test_it_stays_where_a_new_package_drops_what_is_beside_it(lab: Lab) -> None:
+    replace(
+        lab, case=replace(lab.case, path=(*SPEC, "tolerations", "-"), theirs=TOLERATION)
+    ).write()
+    text = lab.case.text
+    for said in LEFT_OUT:
+        text = text.replace(said, "")
+    for release in (1, 0):
+        lab.change(text, release)
+        spec = at(lab.live(), SPEC)
+        assert spec["nodeSelector"] == {"kubernetes.io/arch": "amd64"}
+        assert spec["tolerations"] == [TOLERATION]
+
+
 @pytest.mark.parametrize("lab", [(LABELLED, ROLLING)], indirect=True)
 def test_so_does_one_that_it_gave_meanwhile(lab: Lab) -> None:
     for release in (1, 0):

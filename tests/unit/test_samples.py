@@ -9,6 +9,7 @@ import json
 import pytest
 
 from container_update.package import csar, csar_metadata, manifests
+from container_update.package.findings import Severity
 from container_update.package.tools import build, check, samples
 from container_update.workloads.config_references import uses
 from container_update.workloads.pod_template import pod_spec
@@ -60,7 +61,7 @@ def test_there_are_samples_to_check() -> None:
 @pytest.mark.parametrize("package", ALL)
 def test_the_check_of_packages_finds_no_error(package: str) -> None:
     found = check.check(str(GUIDE.parent / package))
-    assert [str(f) for f in found if f.severity is check.Severity.ERROR] == []
+    assert [str(f) for f in found if f.severity is Severity.ERROR] == []
 
 
 def objects(package: str) -> dict[tuple[str, str], dict]:

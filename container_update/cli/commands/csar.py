@@ -59,7 +59,8 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 def _check(parsed: argparse.Namespace, out: TextIO) -> int:
-    from container_update.package.tools.check import Severity, check  # noqa: PLC0415
+    from container_update.package.findings import Severity  # noqa: PLC0415, slow to load
+    from container_update.package.tools.check import check  # noqa: PLC0415
     from container_update.planning.summary import count_noun  # noqa: PLC0415
 
     findings = check(parsed.package, options=option_arguments.read(parsed))

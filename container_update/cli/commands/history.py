@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from container_update.cli import connection
 from container_update.cli.arguments import option_arguments
@@ -13,13 +13,11 @@ from container_update.cli.arguments.parser import UsageError
 from container_update.cli.terminal import output
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.cli.terminal.screen import Screen
+from container_update.cluster.operation import Revision
 from container_update.model.errors import PlanError
 from container_update.reports import history_report
 from container_update.reports.history_report import Kept
 from container_update.reports.lines import Line
-
-if TYPE_CHECKING:
-    from container_update.cluster.operation import Revision
 
 
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:

@@ -134,16 +134,18 @@ def change_command(plan: Plan, parsed: argparse.Namespace) -> str:
     return _change_command([getattr(parsed, "old", ""), new], parsed)
 
 
-def delete_rest_sentence(plan: Plan, parsed: argparse.Namespace) -> str:
-    """Return which command deletes what an uninstallation leaves if it is not asked; or ''."""
-    asked = {"delete_data": "it holds data", "delete_shared": "it is cluster-scoped"}
-    of = {name: f"stays: {asked[name]}" for name in asked if not getattr(parsed, name, True)}
-    stays = [name for note in plan.notes for name in of if note.text.startswith(of[name])]
+def rest_sentence(plan: Plan, parsed: argparse.Namespace) -> str:
+    """Return what a plan leaves, and which command deletes it."""
+    if not hasattr(parsed, "delete_data"):
+        names = ", ".join(map(str, plan.left))
+        command = change_command(plan, parsed)
+        return f"Not in the new package, left alone: {names}. To delete: {command}"
+    is_data = [key.kind == "PersistentVolumeClaim" for key in plan.left]
+    options = " --delete-data" * (parsed.delete_data or any(is_data))
+    options += " --delete-shared" * (parsed.delete_shared or not all(is_data))
     package = plan.packages[-1].source if plan.packages else "PACKAGE"
-    command = f"{_program(parsed)} uninstall {shlex.quote(package)}{_address(parsed)}"
-    more = "".join(f" --{name.replace('_', '-')}" for name in of if name in stays)
-    number = count_noun(len(stays), "object")
-    return f"Stays: {number}. To delete: {command}{more}" if stays else ""
+    command = f"{_program(parsed)} uninstall {shlex.quote(package)}{_address(parsed)}{options}"
+    return f"Stays: {count_noun(len(plan.left), 'object')}. To delete: {command}"
 
 
 def _change_command(packages: Sequence[str], parsed: argparse.Namespace) -> str:

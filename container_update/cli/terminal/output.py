@@ -305,11 +305,7 @@ def _not_done(plan: Plan, parsed: argparse.Namespace) -> Iterator[str]:
         what = f"{count_noun(len(plan.ignored), 'difference')} of {objects}"
         yield f"Not applied: {what}. To apply: {next_steps.change_command(plan, parsed)}"
     if plan.left:
-        names = ", ".join(map(str, plan.left))
-        command = next_steps.change_command(plan, parsed)
-        yield f"Not in the new package, left alone: {names}. To delete: {command}"
-    if stays := next_steps.delete_rest_sentence(plan, parsed):
-        yield stays
+        yield next_steps.rest_sentence(plan, parsed)
 
 
 def _undo_of(outcome: Outcome, parsed: argparse.Namespace) -> str:

@@ -19,12 +19,12 @@ import signal
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from container_update.cluster.kubeconfig import Entry
 from container_update.model import programs
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json
+from container_update.model.schema import TEXT, ListOf, Text, complete
 
 MAX_BYTES = 256 * 1024
 """Of what a plugin may print."""
@@ -36,12 +36,18 @@ usually counts."""
 _EXTENSION = "client.authentication.k8s.io/exec"
 _SHOWN = 300
 _CLUSTER = ("server", "tls-server-name", "insecure-skip-tls-verify", "proxy-url")
+_EXEC = complete(
+    {"args": ListOf(TEXT), "env": ListOf(complete(name=TEXT, value=TEXT))},
+    apiVersion=Text("client.authentication.k8s.io/v1", ".+"),
+    command=Text("a program", ".+"),
+)
 
 
 def fetch(user: Entry, cluster: Entry, seconds: float) -> dict[str, str]:
     """Run the plugin of a user; return the fields that the user would have without one."""
     wanted, place = user.body["exec"], f"{user.place}.exec"
-    _check(wanted, place)
+    if (wrong := _EXEC.first_violation(wanted)) is not None:
+        raise ClusterError(f"{place}.{wrong}: correct the file")
     mode, terminal = wanted.get("interactiveMode"), os.isatty(0)
     if mode == "Always" and not terminal:
         raise ClusterError(f"{place}: {wanted['command']} asks on a terminal, and there is none")
@@ -70,29 +76,6 @@ def fetch(user: Entry, cluster: Entry, seconds: float) -> dict[str, str]:
             f"{place}: expected a login from {wanted['command']}: {error}: run it by hand to see "
             "what is missing"
         ) from None
-
-
-def _check(wanted: Mapping[str, Any], place: str) -> None:
-    args, env = wanted.get("args") or [], wanted.get("env") or []
-    pairs = [(e.get("name"), e.get("value")) if isinstance(e, Mapping) else (e,) for e in env]
-    are_right = {
-        "apiVersion: expected client.authentication.k8s.io/v1": _are_texts(
-            [wanted.get("apiVersion")]
-        ),
-        "command: expected a program": _are_texts([wanted.get("command")]),
-        "args: expected a list of texts": _are_texts(args, empty=True),
-        "env: expected a list of names and values": isinstance(env, list)
-        and all(len(pair) == 2 and _are_texts(pair, empty=True) for pair in pairs),
-    }
-    for text, is_right in are_right.items():
-        if not is_right:
-            raise ClusterError(f"{place}.{text}, found something else: correct the file")
-
-
-def _are_texts(values: Any, *, empty: bool = False) -> bool:
-    return isinstance(values, list | tuple) and all(
-        isinstance(value, str) and (empty or value) for value in values
-    )
 
 
 def _cluster_info(cluster: Entry) -> Json:

@@ -8,9 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from container_update.cluster.history import History
 from container_update.cluster.operation import digest_of
-from container_update.cluster.retry import RetryingReader
 from container_update.cluster.scope import Scope
 from container_update.engine.checks.namespaces import (
     namespace_manifest,
@@ -21,8 +19,6 @@ from container_update.engine.goal import Intent, Observed, PackageGoal
 from container_update.engine.instances import manifests_in_record
 from container_update.engine.read_packages import packages_of
 from container_update.model import context_threads
-from container_update.model.cluster import ReadOnlyCluster
-from container_update.model.errors import InstalledError
 from container_update.model.objects import Manifest, namespace_key
 from container_update.model.options import Options
 from container_update.model.plan import INSTALL, Plan
@@ -61,18 +57,6 @@ class Install(PackageGoal):
     def packages(self) -> Packages:
         """See PackageGoal."""
         return self._read()
-
-    def refuse_taken(self, cluster: ReadOnlyCluster) -> None:
-        """Raise InstalledError where the name of the product is another instance's."""
-        retrying = RetryingReader(cluster, self._options.retry_seconds)
-        where = self.intent.where
-        taken = History(retrying, *where).instance()
-        if taken is not None:
-            raise InstalledError(
-                f"namespace {where[0]} already has VNF instance {where[1]}, which runs from "
-                f"{taken.package}: update it, or choose another instance id for a second instance; "
-                "with this id, the installation adds only missing objects"
-            )
 
     def digest(self) -> str:
         """See Goal: a digest of the manifests."""

@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from container_update.cluster.client import KubernetesCluster
+from container_update.cluster.history import History
+from container_update.cluster.retry import RetryingReader
 from container_update.model.cluster import ReadOnlyCluster
+from container_update.model.errors import InstalledError
 from container_update.model.options import ChartOptions, Options, Release
 from container_update.model.requests import (
     ChangePackageRequest,
@@ -75,8 +78,16 @@ def install_of(
     name = rendering.name_of(request.package, options) if is_chart else None
     name = request.instance_id or name
     goal = Install(replace(request, instance_id=name), options, replicas)
+    where = goal.intent.where
+    taken = None
     if request.instance_id is None:
-        goal.refuse_taken(cluster)
+        taken = History(RetryingReader(cluster, options.retry_seconds), *where).instance()
+    if taken is not None:
+        raise InstalledError(
+            f"namespace {where[0]} already has VNF instance {where[1]}, which runs from "
+            f"{taken.package}: update it, or choose another instance id for a second instance; "
+            "with this id, the installation adds only missing objects"
+        )
     return goal
 
 

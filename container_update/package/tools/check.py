@@ -19,7 +19,7 @@ from container_update.model.objects import FieldPath, Json, Manifest, ObjectKey,
 from container_update.model.options import DEFAULTS, Options
 from container_update.package import csar, csar_metadata, hot
 from container_update.package.csar import Csar
-from container_update.package.findings import Finding, Severity
+from container_update.package.findings import Finding
 from container_update.package.hot_files import base_hot
 from container_update.package.tools import build, no_manifests
 from container_update.package.vnfd import NODES, Flavour, InterfaceScript, node_path
@@ -548,8 +548,6 @@ def recommendations(subject: Subject) -> Iterator[Finding]:
 
 
 # --- all of them --------------------------------------------------------------------------------
-
-__all__ = ["Finding", "Severity", "check"]
 
 RULES: tuple[Callable[[Subject], Iterable[Finding]], ...] = (
     metadata,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parse the topologies of a VNFD with toscaparser: the program of a child process with limits.
+"""Parse the topologies of VNFDs with toscaparser: the program of a child process with limits.
 
-It reads one JSON value from standard input and writes one to standard output, see :func:`answer`.
-Imports nothing of this project: it has to start quickly.
+It reads one JSON value from each line of standard input and answers with one of standard output,
+see :func:`answer`. Imports nothing of this project: it has to start quickly.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import math
 import resource
 import signal
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -25,32 +26,35 @@ _VDUS = ("tosca.nodes.nfv.Vdu.Compute", "tosca.nodes.nfv.Vdu.OsContainerDeployab
 
 
 def main(seconds: float, size: int) -> None:
-    """Answer the request on standard input.
+    """Answer the requests on standard input, until its end.
 
-    :param seconds: of processor time; SIGPROF ends this process after them, whatever it does.
+    :param seconds: of processor time for each; SIGPROF ends this process after them, whatever it
+        does.
     :param size: of its memory, in bytes.
     """
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    _limit(resource.RLIMIT_CPU, math.ceil(seconds) + 1)  # where our parent has blocked SIGPROF
     _limit(resource.RLIMIT_DATA, size)
     _limit(resource.RLIMIT_FSIZE, 0)
     _limit(resource.RLIMIT_CORE, 0)
     try:
         import toscaparser.topology_template  # noqa: F401, PLC0415, while the request is awaited
 
-        text = json.dumps(answer(json.load(sys.stdin)), default=_unknown)
+        while request := sys.stdin.readline():
+            signal.setitimer(signal.ITIMER_PROF, seconds)
+            until = math.ceil(time.process_time() + seconds) + 1
+            _limit(resource.RLIMIT_CPU, until, rises=True)  # where our parent has blocked SIGPROF
+            text = json.dumps(answer(json.loads(request)), default=_unknown)
+            if len(text) > _LARGEST_ANSWER:
+                sys.exit(TOO_LONG)
+            print(text, flush=True)
     except MemoryError:
         sys.exit(OUT_OF_MEMORY)
-    if len(text) > _LARGEST_ANSWER:
-        sys.exit(TOO_LONG)
-    sys.stdout.write(text)
 
 
-def _limit(kind: int, value: int) -> None:
+def _limit(kind: int, value: int, *, rises: bool = False) -> None:
     allowed = resource.getrlimit(kind)[1]
     value = value if allowed == resource.RLIM_INFINITY else min(value, allowed)
-    resource.setrlimit(kind, (value, value))
+    resource.setrlimit(kind, (value, allowed if rises else value))
 
 
 def answer(request: Mapping[str, Any]) -> dict[str, Any]:

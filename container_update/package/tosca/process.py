@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import selectors
 import signal
 import sys
+import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -75,7 +77,9 @@ _KNOWN: dict[bytes, bytes] = {}
 service reads the same VNFDs again for each operation."""
 _MOST_KNOWN, _LARGEST_KNOWN = 16, 1024 * 1024
 _WAITING: list[programs.Popen[bytes]] = []
-"""The processes that were started for VNFDs to come."""
+"""The process that was started for VNFDs to come, once for each of them."""
+_LOCK = threading.Lock()
+"""Of the process that waits."""
 
 
 def parse(
@@ -112,54 +116,81 @@ def _answer(path: str, request: bytes, options: Options) -> bytes:
 
 
 def _output(path: str, request: bytes, options: Options) -> bytes:
-    """Return what the process answers; ReaderEndedError where it did not."""
-    seconds = options.vnfd_seconds * _CLOCK
+    """Return what a process answers.
+
+    :raises ReaderEndedError: it did not.
+    """
+    command = _command(options)
+    with _LOCK:
+        if _WAITING and _WAITING[-1].args != command:
+            _end(_WAITING[-1])
+        if _WAITING:
+            return _ask(_WAITING.pop(), path, request, options)
     try:
-        process = _take_or_start(options)
+        process = _start(command)
     except OSError as error:
         raise _ended_error(path, f"could not be started: {error}") from error
-    with process:
-        try:
-            answer, _ = process.communicate(request, timeout=seconds)
-        except programs.TimeoutExpired as error:
-            problem = f"{seconds:g} s by the clock ({_CLOCK} times the option vnfd_seconds)"
-            raise _ended_error(path, f"did not end in {problem}: {_ADVICE}") from error
-        finally:
-            process.kill()
-    if process.returncode == 0:
+    return _ask(process, path, request, options)
+
+
+def _ask(process: programs.Popen[bytes], path: str, request: bytes, options: Options) -> bytes:
+    """Return the answer of a process; end it unless it waits for another VNFD."""
+    seconds = options.vnfd_seconds * _CLOCK
+    is_answered = False
+    try:
+        answer = _exchange(process, request, seconds)
+        is_answered = answer.endswith(b"\n")
+        status = 0 if is_answered else process.wait()
+    except TimeoutError as error:
+        problem = f"{seconds:g} s by the clock ({_CLOCK} times the option vnfd_seconds)"
+        raise _ended_error(path, f"did not end in {problem}: {_ADVICE}") from error
+    finally:
+        if not is_answered or process not in _WAITING:
+            _end(process)
+    if is_answered:
         return answer
-    if process.returncode == -signal.SIGPROF:
+    if status == -signal.SIGPROF:
         fault = f"used more than {options.vnfd_seconds:g} s of processor time (option vnfd_seconds)"
-    elif process.returncode == parser.OUT_OF_MEMORY:
+    elif status == parser.OUT_OF_MEMORY:
         fault = f"used more than {options.vnfd_bytes} bytes of memory (option vnfd_bytes)"
-    elif process.returncode == parser.TOO_LONG:
+    elif status == parser.TOO_LONG:
         fault = "answered with too many bytes"
     else:
-        fault = f"ended with the status {process.returncode}"
+        fault = f"ended with the status {status}"
     raise _ended_error(path, f"{fault}: {_ADVICE}")
 
 
-def start(number: int, options: Options) -> None:
-    """Start processes for the next VNFDs, so that each imports toscaparser before it has one.
+def _exchange(process: programs.Popen[bytes], request: bytes, seconds: float) -> bytes:
+    """Return the line that a process answers, less of it if it ends; TimeoutError if it is late."""
+    assert process.stdin
+    assert process.stdout
+    with suppress(BrokenPipeError):  # it has ended: so does its output
+        process.stdin.write(request + b"\n")
+        process.stdin.flush()
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        if not selector.select(seconds):
+            raise TimeoutError
+    return process.stdout.readline()
 
-    They end with this process at the latest. Does nothing where VNFDs were parsed before: a program
+
+def _end(process: programs.Popen[bytes]) -> None:
+    """End a process, at once: it has nothing to save."""
+    _WAITING[:] = (waiting for waiting in _WAITING if waiting is not process)
+    with suppress(BrokenPipeError), process:  # it may have ended before it has read all
+        process.kill()
+
+
+def start(number: int, options: Options) -> None:
+    """Start a process for the next VNFDs, so that it imports toscaparser before it has one.
+
+    It ends with this process at the latest. Does nothing where VNFDs were parsed before: a program
     that goes on knows most of them.
     """
-    if _KNOWN or _WAITING:
+    if not number or _KNOWN or _WAITING:
         return
     with suppress(OSError):  # the error is raised where a VNFD is parsed
-        _WAITING.extend([_start(_command(options)) for _ in range(number)])
-
-
-def _take_or_start(options: Options) -> programs.Popen[bytes]:
-    """Return a process that waits for a VNFD, a new one if none is waiting."""
-    command = _command(options)
-    with suppress(IndexError):
-        waiting = _WAITING.pop()
-        if waiting.args == command:
-            return waiting
-        waiting.kill()
-    return _start(command)
+        _WAITING.extend([_start(_command(options))] * number)
 
 
 def _command(options: Options) -> list[str]:

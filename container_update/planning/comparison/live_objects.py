@@ -11,10 +11,9 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from container_update.model.objects import Json, ObjectKey, Source
+from container_update.model.objects import Json, ObjectKey, Source, get_at
 from container_update.model.plan import image_place
 from container_update.planning.comparison import meaning
-from container_update.workloads import pod_template
 from container_update.workloads.api_resources import is_built_in
 from container_update.workloads.registry import kind_of_body
 
@@ -99,11 +98,10 @@ def as_made_by(live: Json, manifest: Json) -> Json:
 # Ours is what the new manifest states differently from the old one. A field on which both agree and
 # that another client has changed since stays as it is.
 
-_IDENTIFIES = ("name", "containerPort", "port", "mountPath", "devicePath", "ip", "topologyKey")
+_IDENTIFIES = (
+    *("name", "containerPort", "port", "mountPath", "devicePath", "ip", "topologyKey", "key"),
+)
 """What an element of a list is told by (API reference: patchMergeKey)."""
-_TEMPLATE = "template"
-_PROTOCOL = "protocol"
-"""Ports of one number may differ in it."""
 
 
 _IMAGE = re.compile(r"ontainers\[([^]]+)\]\.image$")
@@ -172,11 +170,7 @@ def _merge(  # noqa: PLR0913, PLR0917
             merged = _merge(value, before.get(name), now.get(name), below, drift, built_in)
             if merged is not None or value is None:
                 kept[name] = merged
-        if not isinstance(new, list):
-            return kept
-        # a server adds no named element to a template, and after a Blue-Green change it does not
-        # say any more who did
-        return [*kept.values(), *(_added_elements(new, old, live) if _TEMPLATE in path else ())]
+        return [*kept.values()] if isinstance(new, list) else kept
     fields = tuple(name for name in path if not name.startswith("["))
     is_there = meaning.has(live, new, fields, built_in=built_in)
     if is_there or not meaning.is_same(new, old, fields, built_in=built_in):
@@ -192,9 +186,10 @@ def _elements(value: Any) -> Mapping[Any, Any] | None:
     if not (isinstance(value, list) and value and all(isinstance(each, dict) for each in value)):
         return None
     for name in _IDENTIFIES:
-        protocol = _DEFAULT_KEYS[_PROTOCOL]
+        # ports of one number may differ in the protocol, tolerations of one key in the effect
+        more = _DEFAULT_KEYS.items()
         named = {
-            (name, str(each[name]), str(each.get(_PROTOCOL) or protocol)): each
+            (name, str(each[name]), *(str(each.get(n) or default) for n, default in more)): each
             for each in value
             if each.get(name)
         }
@@ -211,7 +206,7 @@ def _elements(value: Any) -> Mapping[Any, Any] | None:
 # manifest says is another client's. Source: Kubernetes documentation, "Server-Side Apply",
 # FieldsV1.
 
-_DEFAULT_KEYS = {"protocol": "TCP"}
+_DEFAULT_KEYS = {"protocol": "TCP", "effect": ""}
 """What identifies an element of a list also where a manifest leaves it out."""
 
 _Tree = Mapping[str, Any]
@@ -239,24 +234,63 @@ def managers(said: Json, live: Json) -> Iterator[Manager]:
             yield Manager(str(entry.get("manager")), applies, fields)
 
 
-def with_fields_of_others(new: Json, old: Json | None, live: Json) -> Json:
-    """Return the new manifest with what others wrote where neither manifest says anything."""
-    result = copy.deepcopy(new)
-    for manager in managers(new if old is None else old, live):
-        _lay(result, old, live, manager.fields)
-    kind = kind_of_body(live)
+def with_fields_of_others(
+    new: Json, old: Json | None, live: Json, *, is_whole: bool = False
+) -> Json:
+    """Return the new manifest with what others wrote where neither manifest says anything.
+
+    :param is_whole: this program has written all of the live object, from one of them.
+    """
+    result, kind = copy.deepcopy(new), kind_of_body(live)
+    bodies = result, old or {}, live
+    if kind is None or kind.is_pod or not is_whole:
+        for manager in managers(new if old is None else old, live):
+            _lay(*bodies, manager.fields)
     if kind is not None and not kind.is_pod:
-        bodies = result, old or {}, live
-        _lay_template_metadata(*(pod_template.pod_template(body) for body in bodies))
+        path = ("spec",) if is_whole else (*kind.template_path, "metadata")
+        into, before, now = (get_at(body, path) or {} for body in bodies)
+        _add_unstated(into, before, now, path)
+        if into:
+            get_at(result, path[:-1])[path[-1]] = into
     return result
 
 
-def _lay_template_metadata(into: Json, old: Json, live: Json) -> None:
-    for names in ("labels", "annotations"):
-        said, before, now = ((t.get("metadata") or {}).get(names) or {} for t in (into, old, live))
-        theirs = {name: now[name] for name in now if name not in said and name not in before}
-        if theirs:
-            into["metadata"] = {**(into.get("metadata") or {}), names: {**said, **theirs}}
+_OWN_RULES = {("spec", "replicas"), ("spec", "selector")}
+"""Fields of a workload that have rules of their own."""
+
+
+def _add_unstated(into: Any, old: Any, live: Any, path: meaning.Path) -> None:
+    """Add what a live value has beside defaults, and neither manifest states."""
+    if isinstance(into, list):
+        now, mine, before = (_elements(value) if value else {} for value in (live, into, old))
+        if now is None or mine is None or before is None:
+            return
+        for name, element in now.items():
+            if name in mine:
+                _add_unstated(mine[name], before.get(name), element, path)
+            elif name not in before:
+                into.append(copy.deepcopy(element))
+    elif isinstance(into, dict) and isinstance(live, dict) and not _is_variant(into, live):
+        for name in meaning.normal(live, path) or ():
+            below = (*path, name)
+            mine, before, value = into.get(name), _part(old, name), live[name]
+            if below in _OWN_RULES:
+                continue
+            if not _is_unsaid(mine):
+                _add_unstated(mine, before, value, below)
+            elif _is_unsaid(before):
+                into[name] = copy.deepcopy(value)
+            elif isinstance(value, list) or name in meaning.MAPS:
+                rest = type(value)()  # the new manifest takes away what the old one has
+                _add_unstated(rest, before, value, below)
+                into.update({name: rest} if rest else {})
+
+
+def _is_variant(one: Json, other: Json) -> bool:
+    """Tell whether two mappings are of different types, or volumes of different sources."""
+    both = one.keys() & other.keys()
+    is_named = both == {"name"} and min(len(one), len(other)) > 1
+    return is_named or ("type" in both and one["type"] != other["type"])
 
 
 def _has_written(
@@ -283,8 +317,8 @@ def _lay(into: Any, old: Any, live: Any, tree: _Tree) -> None:
     for step, below, value in _parts(tree, live):
         mine = _part(into, step)
         if not _is_unsaid(mine):
-            if isinstance(mine, list) and not _is_branch(below):  # all of it is another client's
-                mine += _added_elements(mine, _part(old, step), value)
+            if not _is_branch(below):  # all of it is another client's
+                _add_unstated(mine, _part(old, step), value, (str(step),))
             _lay(mine, _part(old, step), value, below)
         elif not _is_unsaid(_part(old, step)):
             continue  # the new manifest takes it away
@@ -324,14 +358,6 @@ def _part(value: Any, step: _Step) -> Any:
         ):
             return item
     return None
-
-
-def _added_elements(new: Any, old: Any, live: Any) -> list[Any]:
-    """Return the elements of a live list that neither manifest has, where they tell themselves."""
-    now, mine, before = (_elements(value) if value else {} for value in (live, new, old))
-    if now is None or mine is None or before is None:
-        return []
-    return [copy.deepcopy(now[name]) for name in now if name not in mine and name not in before]
 
 
 def _is_branch(tree: _Tree) -> bool:

@@ -25,7 +25,7 @@ _QUANTITIES = frozenset(
     }
 )
 """Fields that are quantities, or have them in them: a LimitRange's, an autoscaler's."""
-_MAPS = frozenset(
+MAPS = frozenset(
     {
         *("annotations", "binaryData", "data", "labels", "matchLabels", "nodeSelector"),
         *("parameters", "selector", "stringData", "volumeAttributes"),
@@ -35,7 +35,7 @@ _MAPS = frozenset(
 _OF_SELECTORS = frozenset({"matchExpressions", "matchLabels"})
 """What is a field in a selector that has more than labels."""
 _EMPTY_MEANS = frozenset(
-    {"labelSelector", "namespaceSelector", "objectSelector", "podSelector", "status"}
+    {"emptyDir", "labelSelector", "namespaceSelector", "objectSelector", "podSelector", "status"}
 )
 """Fields whose ``{}`` means something else than no value: everything is selected, a subresource is
 served."""
@@ -76,10 +76,12 @@ _DEFAULTS: Mapping[str, Any] = {
     # pods
     **_PROBES,
     "defaultMode": "420",
+    "divisor": Decimal(0),
     "dnsPolicy": "ClusterFirst",
     "enableServiceLinks": "True",
     "fieldRef.apiVersion": "v1",
     "httpGet.path": "/",
+    "iscsiInterface": "default",
     "nodeAffinityPolicy": "Honor",
     "nodeTaintsPolicy": "Ignore",
     "protocol": "TCP",
@@ -132,8 +134,10 @@ _DEFAULTS: Mapping[str, Any] = {
     "minReplicas": "1",
     "preemptionPolicy": "PreemptLowerPriority",
     "reinvocationPolicy": "Never",
+    "roleRef.apiGroup": "rbac.authorization.k8s.io",
     "rules.scope": "*",
     "service.port": "443",
+    "subjects.apiGroup": "rbac.authorization.k8s.io",
     "webhooks.namespaceSelector": {},
     "webhooks.objectSelector": {},
     "webhooks.timeoutSeconds": "10",
@@ -195,7 +199,7 @@ def _default(path: Path) -> Any:
 
 def _is_chosen(path: Path) -> bool:
     """Tell whether the author has chosen the last name of a path."""
-    return not _MAPS.isdisjoint(path[-2:-1]) and _OF_SELECTORS.isdisjoint(path[-1:])
+    return not MAPS.isdisjoint(path[-2:-1]) and _OF_SELECTORS.isdisjoint(path[-1:])
 
 
 def _without_derived(fields: dict[str, Any]) -> dict[str, Any]:
@@ -206,7 +210,9 @@ def _without_derived(fields: dict[str, Any]) -> dict[str, Any]:
         "default": fields.get("max"),
         "imagePullPolicy": _pull_policy(str(fields.get("image", ""))),
         "policyTypes": ["Ingress", *(["Egress"] if "egress" in fields else ())],
+        "pullPolicy": _pull_policy(str(fields.get("reference", ""))),
         "listKind": f"{fields.get('kind')}List",
+        "serviceAccount": fields.get("serviceAccountName"),
         "singular": str(fields.get("kind")).lower(),
         "targetPort": fields.get("port"),
     }

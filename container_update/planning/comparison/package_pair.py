@@ -45,8 +45,8 @@ class Packages:
     """Listed objects that are not applied: they are of VDUs that do not change."""
     identities: tuple[PackageIdentity, ...] = ()
     """The old package and the new one; empty where they are not known."""
-    former: Mapping[ObjectKey, Json] = field(default_factory=dict)
-    """The objects as they were before the operations that an undo takes back."""
+    former: Mapping[ObjectKey, Json] | None = None
+    """The objects as they were before the operations that an undo takes back; None: it is none."""
 
     @property
     def keys(self) -> tuple[ObjectKey, ...]:

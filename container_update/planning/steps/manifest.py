@@ -173,7 +173,7 @@ class ManifestStep(WorkloadStep):
             return live
         written = self.with_change(self.old)
         source, _ = live_objects.three_ways(self.old, written, live)
-        source = live_objects.with_fields_of_others(source, written, live)
+        source = live_objects.with_fields_of_others(source, written, live, is_whole=True)
         changed = _with_fields(live, stored_versions.with_stored_versions(source, live))
         names = metadata.written_metadata(self._manifest, self.dropped, self.old)
         metadata.restore(changed, self.old, names)

@@ -7,22 +7,14 @@ The only credentials that come in are those of a decrypted vimConnectionInfo; th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import Any
 
 from container_update.engine.progress import NO_ACTION
 from container_update.model.objects import Json
 from container_update.model.outcome import StepState
 from container_update.vnfm import packages, states
-from container_update.vnfm.api.queries.rest_resources import (
-    ABSENT,
-    Attribute,
-    RestResource,
-    choice,
-    constant,
-    document,
-    text,
-    time,
-)
+from container_update.vnfm.api.queries.rest_resources import RestResource
 from container_update.vnfm.store.database import timestamp
 from container_update.vnfm.store.rows import (
     CHANGED_BY_PACKAGE,
@@ -43,24 +35,21 @@ def _package_links(row: Any) -> Json:
     return _links({"self": self, "packageContent": f"{self}/package_content"})
 
 
-def _failure(row: Any) -> Any:
-    failure = row.body.get("onboardingFailureDetails")
-    return failure["detail"] if failure else ABSENT
-
-
 PACKAGE = RestResource(
+    (Package.id, Package.onboarding_state, Package.operational_state, Package.user_data,
+     Package.vnfd_id, Package.body, packages.IN_USE),
     {
-        "id": text(Package.id),
-        "onboardingState": text(Package.onboarding_state),
-        "operationalState": text(Package.operational_state),
-        "userDefinedData": document(Package.user_data, required=True),
-        "vnfdId": text(Package.vnfd_id),
-        "error": Attribute((Package.body,), _failure),
-        "_links": Attribute((Package.id,), _package_links),
-        "usageState": choice(packages.IN_USE, {True: "IN_USE", False: "NOT_IN_USE"}),
+        "id": attrgetter("id"),
+        "onboardingState": attrgetter("onboarding_state"),
+        "operationalState": attrgetter("operational_state"),
+        "userDefinedData": attrgetter("user_data"),
+        "vnfdId": attrgetter("vnfd_id"),
+        "error": lambda row: (row.body.get("onboardingFailureDetails") or {}).get("detail"),
+        "_links": _package_links,
+        "usageState": lambda row: "IN_USE" if row.in_use else "NOT_IN_USE",
     },
-    Package.body,
-)
+    has_body=True,
+)  # fmt: skip
 """VnfPkgInfo (SOL005, 9.5.2.5), with links as Tacker writes them: without a host.
 
 ``error`` is an extension: the detail of onboardingFailureDetails, whose value the openstack client
@@ -89,26 +78,24 @@ def instance(base_url: str, vims_of: Callable[[Any], Any]) -> RestResource:
 
     def connections(row: Any) -> Any:
         vims = vims_of(row)
-        if not vims:
-            return ABSENT
         if isinstance(vims, dict):
-            return {name: _without_access(vim) for name, vim in vims.items()}
-        return [_without_access(vim) for vim in vims]
+            return {name: _without_access(vim) for name, vim in vims.items()} or None
+        return [_without_access(vim) for vim in vims or ()] or None
 
     return RestResource(
+        (Instance.id, Instance.api, Instance.vnfd_id, Instance.instantiated, Instance.body,
+         Instance.sealed),
         {
-            "id": text(Instance.id),
-            "vnfdId": text(Instance.vnfd_id),
-            "instantiationState": choice(
-                Instance.instantiated, {True: "INSTANTIATED", False: "NOT_INSTANTIATED"}
+            "id": attrgetter("id"),
+            "vnfdId": attrgetter("vnfd_id"),
+            "instantiationState": lambda row: (
+                "INSTANTIATED" if row.instantiated else "NOT_INSTANTIATED"
             ),
-            "_links": Attribute(
-                (Instance.id, Instance.api, Instance.instantiated, Instance.body), links
-            ),
-            "vimConnectionInfo": Attribute((Instance.sealed,), connections),
+            "_links": links,
+            "vimConnectionInfo": connections,
         },
-        Instance.body,
-    )
+        has_body=True,
+    )  # fmt: skip
 
 
 def _links(hrefs: dict[str, str]) -> Json:
@@ -143,48 +130,37 @@ def operation(base_url: str) -> RestResource:
             links |= _links({request.value: f"{self}/{request.value}" for request in requests})
         return links
 
+    def changed(name: str) -> Callable[[Any], Any]:
+        return lambda row: (changed_name(row.operation) == name and row.changed) or None
+
+    table = OperationRow
     return RestResource(
+        (table.id, table.api, table.instance_id, table.operation, table.state, table.started,
+         table.entered, table.due, table.params, table.kept, table.changes, table.changed,
+         table.error),
         {
-            "id": text(OperationRow.id),
-            "operationState": choice(
-                OperationRow.state, {state.value: state.value for state in states.State}
+            "id": attrgetter("id"),
+            "operationState": attrgetter("state"),
+            "stateEnteredTime": lambda row: timestamp(row.entered),
+            "startTime": lambda row: timestamp(row.started),
+            "vnfInstanceId": attrgetter("instance_id"),
+            "operation": attrgetter("operation"),
+            "isAutomaticInvocation": lambda _: False,
+            "operationParams": attrgetter("params"),
+            "isCancelPending": states.is_cancel_pending,
+            "cancelMode": lambda row: (
+                row.kept[states.CANCELLED] if states.is_cancel_pending(row) else None
             ),
-            "stateEnteredTime": time(OperationRow.entered),
-            "startTime": time(OperationRow.started),
-            "vnfInstanceId": text(OperationRow.instance_id),
-            "operation": text(OperationRow.operation),
-            "isAutomaticInvocation": constant(False),
-            "operationParams": document(OperationRow.params, required=True),
-            "isCancelPending": Attribute(
-                (OperationRow.state, OperationRow.kept), states.is_cancel_pending
-            ),
-            "cancelMode": Attribute(
-                (OperationRow.state, OperationRow.kept),
-                lambda row: row.kept[states.CANCELLED] if states.is_cancel_pending(row) else ABSENT,
-            ),
-            "_links": Attribute(
-                (OperationRow.id, OperationRow.api, OperationRow.instance_id,
-                 OperationRow.operation, OperationRow.state, OperationRow.kept, OperationRow.due),
-                links,
-            ),
-            "error": document(OperationRow.error),
-            "resourceChanges": document(OperationRow.changes),
-            **{name: _changed_attribute(name) for name in (CHANGED_INFO, CHANGED_BY_PACKAGE)},
+            "_links": links,
+            "error": lambda row: row.error or None,
+            "resourceChanges": lambda row: row.changes or None,
+            **{name: changed(name) for name in (CHANGED_INFO, CHANGED_BY_PACKAGE)},
         },
         absent=frozenset(
             {"grantId", "changedExtConnectivity", "vnfSnapshotInfoId", "warnings",
              "lcmCoordinations", "rejectedLcmCoordinations"}
         ),
     )  # fmt: skip
-
-
-def _changed_attribute(name: str) -> Attribute:
-    """Return the definition of one of the two attributes with what changed."""
-
-    def of(row: Any) -> Any:
-        return row.changed if row.changed and changed_name(row.operation) == name else ABSENT
-
-    return Attribute((OperationRow.changed, OperationRow.operation), of)
 
 
 def progress(row: OperationRow, steps: Iterable[StepRow]) -> Json:
@@ -228,15 +204,14 @@ def subscription(base_url: str) -> RestResource:
     def links(row: Any) -> Json:
         return _links({"self": f"{base_url}{api_root(row.api)}/subscriptions/{row.id}"})
 
-    def verbosity(row: Any) -> Any:
-        return row.verbosity if row.api == "v2" else ABSENT
-
+    table = Subscription
     return RestResource(
+        (table.id, table.api, table.callback_uri, table.filter, table.verbosity),
         {
-            "id": text(Subscription.id),
-            "callbackUri": text(Subscription.callback_uri),
-            "_links": Attribute((Subscription.id, Subscription.api), links),
-            "filter": document(Subscription.filter),
-            "verbosity": Attribute((Subscription.verbosity, Subscription.api), verbosity),
-        }
+            "id": attrgetter("id"),
+            "callbackUri": attrgetter("callback_uri"),
+            "_links": links,
+            "filter": lambda row: row.filter or None,
+            "verbosity": lambda row: row.verbosity if row.api == "v2" else None,
+        },
     )

@@ -13,17 +13,14 @@ import webbrowser
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 from container_update.cli import extras
 from container_update.cli.terminal.output import DONE
 from container_update.engine.checks.preflight import Check, exit_status
 from container_update.model.errors import ContainerUpdateError
 from container_update.vnfm.commands import service_settings
-
-if TYPE_CHECKING:
-    from container_update.vnfm.settings import Settings
-
+from container_update.vnfm.settings import Settings
 
 LOG = logging.getLogger(__name__)
 

@@ -10,13 +10,11 @@ from contextlib import contextmanager
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.options import GROUP, Options
-
-if TYPE_CHECKING:
-    from container_update.vnfm.settings import Settings
+from container_update.vnfm.settings import Settings
 
 _ARGUMENTS = ("host", "port", "state_dir", "database_url")
 """The settings that are arguments of a command too."""

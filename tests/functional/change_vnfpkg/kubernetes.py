@@ -38,6 +38,7 @@ from tests.internals.core import (
     build,
     is_deleting,
     is_finished,
+    is_ready,
     manifest_name,
     ownership,
     preview,
@@ -306,18 +307,36 @@ class KubernetesContractSite(ContractSite):
         ]
 
     def endpoints(self, service: str = "web") -> list[Json]:
-        """Return the pods behind a Service, by its EndpointSlices; not those that are being
-        deleted, which leave them a moment later, and an undo does not wait for that."""
-        listed = self.objects("", "Pod")
-        pods = {pod["metadata"]["uid"]: pod for pod in listed if not is_deleting(pod)}
-        backends = []
-        for body in self.objects("discovery.k8s.io", "EndpointSlice"):
-            if body["metadata"]["labels"].get("kubernetes.io/service-name") != service:
-                continue
-            for endpoint in body.get("endpoints") or ():
-                if endpoint["conditions"].get("ready") and endpoint["targetRef"]["uid"] in pods:
-                    backends.append(pods[endpoint["targetRef"]["uid"]])
-        return backends
+        """Return the pods behind a Service, by its EndpointSlices, which a controller writes a
+        moment after its pods are ready; not those that are being deleted, which leave them a moment
+        later, and an undo does not wait for that."""
+        backends: dict[str, Json] = {}
+
+        def agrees() -> bool:
+            named = (s for s in self.objects("", "Service") if s["metadata"]["name"] == service)
+            selectors = [body["spec"]["selector"].items() for body in named]
+            pods = {
+                pod["metadata"]["uid"]: pod
+                for pod in self.objects("", "Pod")
+                if not is_deleting(pod)
+                and any(selector <= pod["metadata"]["labels"].items() for selector in selectors)
+            }
+            served = self._served(service)
+            backends.clear()
+            backends.update((uid, pod) for uid, pod in pods.items() if uid in served)
+            return backends.keys() == {uid for uid, pod in pods.items() if is_ready(pod)}
+
+        self.until(agrees)
+        return list(backends.values())
+
+    def _served(self, service: str) -> set[str]:
+        return {
+            endpoint["targetRef"]["uid"]
+            for body in self.objects("discovery.k8s.io", "EndpointSlice")
+            if body["metadata"]["labels"].get("kubernetes.io/service-name") == service
+            for endpoint in body.get("endpoints") or ()
+            if endpoint["conditions"].get("ready")
+        }
 
     def until(self, condition: Callable[[], bool]) -> None:
         """Wait for a condition."""

@@ -620,7 +620,7 @@ def test_a_script_reaches_a_cluster_by_the_same_kubeconfig(
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ('"token": {"token": "kt"}', r"users\[u\].user: expected an object, found nothing"),
+        ('"token": {"token": "kt"}', r"users\[0\].user: expected a mapping, found nothing"),
         ('"user": {"client-certificate": "no", "x": "kt"}', "no usable configuration"),
     ],
 )

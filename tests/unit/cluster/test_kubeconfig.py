@@ -150,31 +150,31 @@ WRONG: dict[str, tuple[Any, Change, str]] = {
     ),
     "merges": ("a: {x: 1}\n" + "<<: {}\n" * 99999 + "<<: 1", lambda c: None, ":100001: << expects"),
     "binary": ("\0", lambda c: None, ": invalid YAML: .*control characters: correct"),
-    "no list": (SITES, lambda c: c.update(users="pl4nted"), ": users: expected a list, found str"),
+    "no list": (SITES, lambda c: c.update(users="pl4nted"), ": users: expected a list, found text"),
     "no name": (
         SITES,
         lambda c: c["users"].insert(0, {"user": {"token": "pl4nted"}}),
-        r": users\[0\]: expected an object with a name, found dict",
+        r": users\[0\].name: expected text in one line, found nothing",
     ),
     "no object": (
         SITES,
         lambda c: c["users"][0].update(user="pl4nted"),
-        r": users\[admin\].user: expected an object, found str",
+        r": users\[0\].user: expected a mapping, found text",
     ),
     "a number as token": (
         SITES,
         lambda c: c["users"][0]["user"].update(token=4711),
-        r": users\[admin\].user.token: expected a text, found int",
+        r": users\[admin\].user.token: expected text, found a number",
     ),
     "a text as login command": (
         SITES,
         lambda c: c["users"][0]["user"].update(exec="pl4nted"),
-        r": users\[admin\].user.exec: expected an object, found str",
+        r": users\[admin\].user.exec: expected a mapping, found text",
     ),
     "a number as namespace": (
         SITES,
         lambda c: c["contexts"][0]["context"].update(namespace=5),
-        r": contexts\[east\].context.namespace: expected a text, found int",
+        r": contexts\[east\].context.namespace: expected text, found a number",
     ),
     "another cluster": (
         SITES,

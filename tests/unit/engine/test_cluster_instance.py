@@ -19,6 +19,7 @@ from container_update.cluster.retry import RetryingCluster
 from container_update.engine.cluster_instance import ClusterInstance, JournalledRun
 from container_update.engine.fence import TAKEN_OVER
 from container_update.engine.goal import Goal, Intent, Observed
+from container_update.engine.recovery import ClusterRecovery
 from container_update.engine.resume import Named
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Right
@@ -263,10 +264,10 @@ def test_what_is_being_undone_is_undone_whatever_is_asked() -> None:
     cluster.hooks.clear()
     at(cluster, "replace", ONE, refuse, nth=2, times=99)  # the first one raises the fence
     with pytest.raises(UndoIncompleteError, match=r"could be put back: ConfigMap ns/one: refuse"):
-        operation(cluster).recover(goal=lambda: GOAL)
+        ClusterRecovery(operation(cluster), lambda: GOAL).run()
     cluster.hooks.clear()
     assert phase(cluster) is Phase.UNDO
-    operation(cluster).recover(goal=lambda: GOAL)
+    ClusterRecovery(operation(cluster), lambda: GOAL).run()
     assert_ended(cluster, BEFORE)
 
 
@@ -345,7 +346,7 @@ def test_what_a_run_left_that_changed_nothing_is_removed(
     cluster = fake()
     left(cluster)
     there = set(cluster.objects)
-    assert operation(cluster).recover(goal=lambda: GOAL) is None
+    assert ClusterRecovery(operation(cluster), lambda: GOAL).run() is None
     assert set(cluster.objects) == there
     assert operation(cluster).recover() is None
     assert_ended(cluster, BEFORE)

@@ -14,9 +14,10 @@ import yaml
 
 from container_update.model.errors import ContainerUpdateError
 from container_update.package import csar, hot, hot_files
+from container_update.package.findings import Severity
 from container_update.package.tools import samples
 from container_update.package.tools.build import write_metadata
-from container_update.package.tools.check import Severity, check
+from container_update.package.tools.check import check
 from container_update.vnfm.packages import package_info
 
 CNF, VM, USERS = (

@@ -17,7 +17,7 @@ import pytest
 
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
-from container_update.package import archive, csar, csar_metadata
+from container_update.package import archive, csar, csar_metadata, fetch
 from container_update.package.tools.build import write_metadata
 from container_update.package.vnfd import InterfaceScript
 from tests.packages import (
@@ -584,13 +584,13 @@ def test_the_urls_that_a_package_lists_are_counted(pack):
 
 def test_a_file_is_hashed_once_however_it_is_spelled(pack, monkeypatch):
     digests = []
-    digest = archive.digest_of
+    digest = fetch.digest_of
 
     def counted(file, algorithm):
         digests.append(algorithm)
         return digest(file, algorithm)
 
-    monkeypatch.setattr(archive, "digest_of", counted)
+    monkeypatch.setattr(fetch, "digest_of", counted)
     spellings = ["./" * number + A for number in range(200)]
     meta = "".join(block(spelling, CONFIG_MAP) for spelling in spellings)
     with csar.open_package(pack({META: meta, A: CONFIG_MAP})) as package:

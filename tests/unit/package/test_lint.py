@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from container_update.model.errors import PackageError
+from container_update.package.findings import Finding, Severity
 from container_update.package.tools import samples
 from container_update.package.tools.build import build, driver_file, write_metadata
-from container_update.package.tools.check import Finding, Severity, check
+from container_update.package.tools.check import check
 
 SAMPLE = samples.root() / "01-user-guide" / "v1" / "before"
 FLAVOUR = "Definitions/df_simple.yaml"

@@ -64,17 +64,20 @@ def test_a_vnfd_that_was_read_before_needs_no_process(
         assert opened.flavours == first
 
 
-def test_a_process_that_was_started_before_reads_the_next_vnfd(
+def test_a_process_that_was_started_before_reads_the_next_vnfds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    process.start(2, DEFAULTS)
+    waiting, other = process._WAITING
     process.start(1, DEFAULTS)
-    (waiting,) = process._WAITING
-    process.start(1, DEFAULTS)
-    assert [waiting] == process._WAITING
+    assert waiting is other
+    assert [waiting, waiting] == process._WAITING
     monkeypatch.setattr(process, "_start", None)
-    with csar.open_package(package(tmp_path, GOOD)) as opened:
-        assert opened.vdus() == {"VDU1": "pod"}
-    assert waiting.returncode == 0
+    for name in ("pod", "pad"):
+        assert waiting.poll() is None
+        with csar.open_package(package(tmp_path, GOOD.replace("pod", name))) as opened:
+            assert opened.vdus() == {"VDU1": name}
+    assert waiting.returncode == -signal.SIGKILL
     process.start(1, DEFAULTS)
     assert process._WAITING == []
 
@@ -87,6 +90,22 @@ def test_a_process_with_other_limits_reads_nothing(tmp_path: Path) -> None:
     assert waiting.wait(timeout=30) == -signal.SIGKILL
 
 
+def test_each_vnfd_has_its_own_time_and_one_that_ends_the_process_leaves_none_to_the_next(
+    tmp_path: Path,
+) -> None:
+    options = replace(DEFAULTS, vnfd_seconds=0.5)
+    process.start(3, options)
+    (waiting, *_) = process._WAITING
+    with csar.open_package(package(tmp_path, GOOD), options=options) as opened:
+        assert opened.vdus() == {"VDU1": "pod"}
+    assert "0.5 s of processor time" in refusal(tmp_path, hostile.REGULAR_EXPRESSION, options)
+    assert waiting.returncode == -signal.SIGPROF
+    with csar.open_package(
+        package(tmp_path, GOOD.replace("pod", "pad")), options=options
+    ) as opened:
+        assert opened.vdus() == {"VDU1": "pad"}
+
+
 def test_a_process_that_waits_ends_with_the_one_that_started_it() -> None:
     starts = (
         "from container_update.package.tosca import process;"
@@ -96,6 +115,7 @@ def test_a_process_that_waits_ends_with_the_one_that_started_it() -> None:
     done = subprocess.run([sys.executable, "-c", starts], check=True, capture_output=True)
     processes = [Path("/proc", number) for number in done.stdout.decode().split()]
     assert len(processes) == 2
+    assert len(set(processes)) == 1
     deadline = time.monotonic() + 30
     while any(map(_runs, processes)):
         assert time.monotonic() < deadline

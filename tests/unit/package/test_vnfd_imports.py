@@ -10,8 +10,9 @@ import pytest
 
 from container_update.model.errors import PackageError
 from container_update.package import csar, fetch
+from container_update.package.findings import Finding, Severity
 from container_update.package.tools import samples
-from container_update.package.tools.check import Finding, Severity, check
+from container_update.package.tools.check import check
 from tests.packages import TYPES, flavour, with_vnfd, write_folder
 
 COMMON, VNFD = samples.TYPE_FILES

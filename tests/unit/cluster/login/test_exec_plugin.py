@@ -108,11 +108,11 @@ def test_a_plugin_that_may_ask_on_a_terminal_has_limits_too(
 BAD_CONFIGURATIONS = {
     "no version": ({"apiVersion": None}, ".apiVersion: expected client.authentication"),
     "no command": ({"command": ""}, ".command: expected a program"),
-    "a text as args": ({"args": "pl4nted"}, ".args: expected a list of texts"),
-    "numbers as args": ({"args": [5]}, ".args: expected a list of texts"),
-    "env without values": ({"env": [{"name": "x"}]}, ".env: expected a list of names and values"),
-    "a text as env": ({"env": "pl4nted"}, ".env: expected a list of names and values"),
-    "texts as env": ({"env": ["pl4nted"]}, ".env: expected a list of names and values"),
+    "a text as args": ({"args": "pl4nted"}, ".args: expected a list, found text"),
+    "numbers as args": ({"args": [5]}, ".args[0]: expected text"),
+    "env without values": ({"env": [{"name": "x"}]}, ".env[0].value: expected text"),
+    "a text as env": ({"env": "pl4nted"}, ".env: expected a list, found text"),
+    "texts as env": ({"env": ["pl4nted"]}, ".env[0]: expected a mapping"),
     "not there": (
         {"command": "not-there-4711", "installHint": "fetch it there"},
         "not-there-4711 cannot be started: No such file or directory: fetch it there",
