@@ -130,7 +130,7 @@ def operation(base_url: str) -> RestResource:
             links |= _links({request.value: f"{self}/{request.value}" for request in requests})
         return links
 
-    def changed(name: str) -> Callable[[Any], Any]:
+    def show_changed(name: str) -> Callable[[Any], Any]:
         return lambda row: (changed_name(row.operation) == name and row.changed) or None
 
     table = OperationRow
@@ -154,7 +154,7 @@ def operation(base_url: str) -> RestResource:
             "_links": links,
             "error": lambda row: row.error or None,
             "resourceChanges": lambda row: row.changes or None,
-            **{name: changed(name) for name in (CHANGED_INFO, CHANGED_BY_PACKAGE)},
+            **{name: show_changed(name) for name in (CHANGED_INFO, CHANGED_BY_PACKAGE)},
         },
         absent=frozenset(
             {"grantId", "changedExtConnectivity", "vnfSnapshotInfoId", "warnings",
