@@ -34,7 +34,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0
 
 
 _COUNTING = 10.0
-"""Seconds until quotas have noticed that an object was deleted."""
+"""Seconds until quotas have noticed what was written or deleted."""
 
 _OF_PODS = frozenset({"pods", "count/pods", "cpu", "memory", "ephemeral-storage"})
 _OF_CLAIMS = "requests.storage"
@@ -207,6 +207,20 @@ class ObjectWriter:
                 raise NotReadyError(f"not served in time: {_state(live)}")
             self.waiter.sleep(min(left, pause))
             pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def until_quota_counts(self, quota: Json, deadline: float) -> None:
+        """Wait until the server allows what a ResourceQuota that was written says: a controller
+        copies its limits to its status, by which admission judges.
+
+        The write that follows says so where that controller does not run.
+        """
+        live: Json | None = quota
+        end = min(deadline, self.waiter.clock() + _COUNTING)
+        while live and (live.get("status") or {}).get("hard") != live["spec"].get("hard"):
+            if self.waiter.clock() >= end:
+                return
+            self.waiter.sleep(_FIRST_PAUSE)
+            live = self.cluster.get(ObjectKey.of(quota))
 
     def _is_served(self, collection: Collection) -> bool:
         try:

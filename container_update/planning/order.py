@@ -61,6 +61,7 @@ _DENIES = LIMITS | _kinds(
     "ValidatingAdmissionPolicyBinding",
 )
 """What may only refuse other writes, and changes none of them."""
+QUOTA = ("", "ResourceQuota")
 _HOOK = ("clientConfig", "service")
 _CALLS: Mapping[tuple[str, str], FieldPath] = {
     DEFINITION: ("spec", "conversion", "webhook", *_HOOK),
@@ -133,7 +134,7 @@ def lifts_a_limit(step: Step) -> bool:
     may need that."""
     if frees(step):
         return True
-    is_quota = (step.key.group, step.key.kind) == ("", "ResourceQuota")
+    is_quota = (step.key.group, step.key.kind) == QUOTA
     if not (is_quota and isinstance(step, ManifestStep) and step.before is not None):
         return False
     before, after = (get_at(body, ("spec", "hard")) or {} for body in (step.old, step.content))

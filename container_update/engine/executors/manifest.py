@@ -15,7 +15,7 @@ from container_update.model.objects import DEFINITION, Json, is_kept, namespace_
 from container_update.model.outcome import Reverted
 from container_update.model.plan import Action
 from container_update.planning.comparison.live_objects import manifest_name
-from container_update.planning.order import judges
+from container_update.planning.order import QUOTA, judges
 from container_update.planning.steps import ManifestStep
 from container_update.planning.steps.manifest import is_made_of
 from container_update.planning.steps.new_objects import created_again, new_object
@@ -66,9 +66,12 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
             self.rollout.until_served(step.key, self.context.leaving, deadline)
 
     def _wait_served(self, step: ManifestStep, written: Json, deadline: float) -> None:
-        """Wait until the server serves what a CustomResourceDefinition says: its objects follow."""
-        if (step.key.group, step.key.kind) == DEFINITION:
+        """Wait until the server does what a definition or a quota says: other objects follow."""
+        kind = (step.key.group, step.key.kind)
+        if kind == DEFINITION:
             self.writer.until_kind_is_served(written, deadline)
+        elif kind == QUOTA:
+            self.writer.until_quota_counts(written, deadline)
 
     def _is_made_of(self, content: Json, live: Json) -> bool:
         return is_made_of(content, live, self.writer.instance_id)

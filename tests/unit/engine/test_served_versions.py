@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a definition that was written is waited for: a server takes over its versions late."""
+"""How long a definition or a quota that was written is waited for: a server takes over late what it
+says."""
 
 from __future__ import annotations
 
@@ -76,6 +77,44 @@ def test_a_version_that_is_never_served_is_an_error() -> None:
     cluster.answers = [{"v1"}]
     with pytest.raises(NotReadyError, match="not served in time"):
         replace(cluster, definition(v1=True), definition(v1=True, v2=True), 0.2)
+
+
+class LateQuotas(FakeCluster):
+    """Judges by the new limits of a quota at the third look at it only."""
+
+    looks = 0
+
+    def get(self, key: ObjectKey) -> Json | None:
+        live = super().get(key)
+        self.looks += 1
+        if live is not None and self.looks > self.late:
+            live["status"] = {"hard": live["spec"]["hard"]}
+        return live
+
+    late = 3
+
+
+def quota(number: str) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "q", "namespace": "n"},
+        "spec": {"hard": {"services": number}},
+        "status": {"hard": {"services": "0"}},
+    }
+
+
+def test_a_quota_is_waited_for_until_the_server_judges_by_it() -> None:
+    cluster = LateQuotas()
+    replace(cluster, quota("0"), quota("5"))
+    assert cluster.looks == cluster.late + 1
+
+
+def test_a_quota_that_no_controller_takes_up_is_not_waited_for_long() -> None:
+    cluster = LateQuotas()
+    cluster.late = 1_000_000
+    replace(cluster, quota("0"), quota("5"), 0.3)
+    assert cluster.looks > 1
 
 
 def create_thing(cluster: FakeCluster) -> Json:
